@@ -72,6 +72,35 @@ TEST_F(DevicesTest, OfATemplateAreHeldUntilTheJobEnds) {
   expect_no_violations(world_);
 }
 
+// gpu-feature-discovery names the product while a job has its GPUs: the job holds them under their
+// old name, in the scheduler and, after a restart, in its status.
+TEST_F(DevicesTest, AreHeldWhenTheirNodeGetsItsProductsLabel) {
+  submit("first", 3);
+  ASSERT_TRUE(world_.run_until([&] { return world_.state("first") == "Running"; }, minutes{1}))
+      << world_.log_tail();
+  const json label{{"metadata", {{"labels", {{"nvidia.com/gpu.product", "Tesla-T4"}}}}}};
+  ASSERT_TRUE(world_.client().patch<kube::Node>({"", "n12"}, label).ok());
+  world_.run_for(seconds{5});
+  submit("second", 2);
+  submit("third", 1);
+  ASSERT_TRUE(world_.run_until([&] { return world_.state("third") == "Running"; }, minutes{1}))
+      << world_.log_tail();
+  EXPECT_EQ(world_.state("second"), "Pending");
+  const auto held = [&](const std::string& name) {
+    return world_.job(name).status.allocation.value().shares[0].devices;
+  };
+  EXPECT_EQ(held("first"), (std::vector<kube::JobDevice>{{"gpu", "nvidia", 3}}));
+  EXPECT_EQ(held("third"), (std::vector<kube::JobDevice>{{"gpu", "nvidia-tesla-t4", 1}}));
+  world_.restart_operator();
+  world_.run_for(seconds{30});
+  EXPECT_EQ(world_.state("second"), "Pending") << world_.log_tail();
+  EXPECT_THAT(world_.pods_of("second"), SizeIs(0));
+  world_.patch_job("first", {{"control", {{"cancel", true}}}});
+  EXPECT_TRUE(world_.run_until([&] { return world_.state("second") == "Running"; }, minutes{1}))
+      << world_.log_tail();
+  expect_no_violations(world_);
+}
+
 // kube-scheduler knows of a pod that the operator has not seen, or of a device that has failed.
 TEST(DevicesUnbound, UndoTheStartSoon) {
   World world{{}};
