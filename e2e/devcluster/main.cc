@@ -49,6 +49,7 @@ struct Options {
   double cpus = 8;
   int sockets = 1;
   double memory_gib = 16;
+  int gpus = 0;
   std::string cgroup = "auto";
   int port = 0;
   std::string slice = "2s";
@@ -96,11 +97,12 @@ Result<devcluster::DevclusterConfig> config_of(const Options& options) {
   // All nodes are alike and claim sizes that this machine need not have: only a few probes really
   // run.
   for (const std::string& name : *names) {
-    config.nodes.push_back({.name = name,
-                            .cpu = kube::MilliCpu{static_cast<std::int64_t>(options.cpus * 1000)},
-                            .sockets = options.sockets,
-                            .memory = kube::Bytes{static_cast<std::int64_t>(options.memory_gib *
-                                                                            1024 * 1024 * 1024)}});
+    config.nodes.push_back(
+        {.name = name,
+         .cpu = kube::MilliCpu{static_cast<std::int64_t>(options.cpus * 1000)},
+         .sockets = options.sockets,
+         .memory = kube::Bytes{static_cast<std::int64_t>(options.memory_gib * 1024 * 1024 * 1024)},
+         .gpus = options.gpus});
   }
   if (options.cgroup == "v1") config.cgroup_version = os::CgroupVersion::kV1;
   if (options.cgroup == "v2") config.cgroup_version = os::CgroupVersion::kV2;
@@ -236,6 +238,9 @@ void add_cluster_options(CLI::App& app, Options& options) {
       ->check(CLI::Range(1, 64));
   app.add_option("--memory", options.memory_gib, "GiB that each node claims to have (default 16)")
       ->check(CLI::Range(0.1, 65536.0));
+  app.add_option("--gpus", options.gpus,
+                 "GPUs (nvidia.com/gpu) that each node claims to have (default 0)")
+      ->check(CLI::Range(0, 1024));
   app.add_option("--cgroup", options.cgroup, "which hierarchy pods are put into (default auto)")
       ->check(CLI::IsMember({"auto", "v1", "v2"}));
   app.add_option("--port", options.port, "of the API server (default 0: any free one)")

@@ -155,6 +155,7 @@ void Kubelet::follow_pods(std::stop_token stop) {
     // The names in `nodes_` do not change after the constructor, so this thread may look without a
     // lock.
     if (nodes_.contains(node_of(*pod))) post(PodSeen{pod});
+    if (const auto node = node_to_bind(*pod); node && nodes_.contains(*node)) bind(*pod, *node);
   };
   kube::Informer<kube::Pod> informer{
       client_,
@@ -170,6 +171,20 @@ void Kubelet::follow_pods(std::stop_token stop) {
        .on_delete = [this](const Pointer& last) { post(PodGone{last->metadata.uid}); },
        .on_undecodable = [this](const kube::Undecodable& pod) { config_.log(pod.error.message); }}};
   while (!stop.stop_requested()) (void)sleeper_.sleep(informer.step(stop), stop);
+}
+
+// In the place of kube-scheduler. One that does not fit is refused on its node; what fails is tried
+// again when the pod is seen again.
+void Kubelet::bind(const kube::Pod& pod, const std::string& node) {
+  const json binding{{"apiVersion", "v1"},
+                     {"kind", "Binding"},
+                     {"metadata", {{"name", pod.metadata.name}}},
+                     {"target", {{"kind", "Node"}, {"name", node}}}};
+  const auto bound = client_.call_json(
+      kube::Method::kPost,
+      "/api/v1/namespaces/" + pod.metadata.ns + "/pods/" + pod.metadata.name + "/binding",
+      &binding);
+  if (!bound.ok()) config_.log(bound.error().message);
 }
 
 // May be called from any thread; step() takes the events in their order.
@@ -352,6 +367,7 @@ std::optional<std::pair<std::string, std::string>> Kubelet::refusal(const kube::
     const Resources one = pod_requests(*other->object);
     used.cpu += one.cpu;
     used.memory += one.memory;
+    used.gpus += one.gpus;
     ++count;
   }
   const Resources wanted = pod_requests(pod);
@@ -369,6 +385,9 @@ std::optional<std::pair<std::string, std::string>> Kubelet::refusal(const kube::
   }
   if (used.memory + wanted.memory > node.memory) {
     return no("memory", wanted.memory.value(), used.memory.value(), node.memory.value());
+  }
+  if (used.gpus + wanted.gpus > node.gpus) {
+    return no("nvidia.com/gpu", wanted.gpus, used.gpus, node.gpus);
   }
   return std::nullopt;
 }

@@ -3,7 +3,8 @@
 //   <instance>/<node>/kubepods[/burstable|/besteffort]/pod<uid>/<container id>
 // and reports as kubelet does. Images are ignored (an event on each pod says so), there are no
 // networks, probes or restarts, and of volumes only Secrets: a pod needs a `command` and
-// restartPolicy Never. Pods with a subdomain have a host name and a resolv.conf (pod_view.h).
+// restartPolicy Never. Pods that affinity ties to a node are bound to it, as kube-scheduler would.
+// Pods with a subdomain have a host name and a resolv.conf (pod_view.h).
 //
 // An image name that begins with "invalid:" cannot be pulled (ErrImagePull). A field that is
 // refused or not supported ends in the pod's status with a sentence.
@@ -145,6 +146,7 @@ class Kubelet {
   void handle(const NodeFails& event);
   void handle(const NodeRestored& event);
 
+  void bind(const kube::Pod& pod, const std::string& node);
   void admit(Pod& pod);
   std::optional<std::pair<std::string, std::string>> refusal(const kube::Pod& pod) const;
   void carry_out(Pod& pod, Actions actions);

@@ -41,12 +41,13 @@ class KubeletTest : public testing::TestWithParam<os::CgroupVersion> {
     directory_ = pattern;
     kubelet_ = std::make_unique<Kubelet>(
         clock_, transport_,
-        // n1 has the default size; n2 has one CPU, so it is full soon.
-        KubeletConfig{.nodes = {{.name = "n1"}, {.name = "n2", .cpu = kube::MilliCpu{1000}}},
-                      .cgroup = root_,
-                      .log_directory = directory_,
-                      // Shows that variables of the configuration are expanded for each pod.
-                      .environment = {{"WHERE", "$(NODE)/$(POD)"}}});
+        // n1 has the default size; n2 has one CPU, so it is full soon, and two GPUs.
+        KubeletConfig{
+            .nodes = {{.name = "n1"}, {.name = "n2", .cpu = kube::MilliCpu{1000}, .gpus = 2}},
+            .cgroup = root_,
+            .log_directory = directory_,
+            // Shows that variables of the configuration are expanded for each pod.
+            .environment = {{"WHERE", "$(NODE)/$(POD)"}}});
     const base::Status registered = kubelet_->register_nodes();
     ASSERT_TRUE(registered.ok()) << registered.error().message;
     feed_ = std::jthread{[this](std::stop_token stop) { kubelet_->follow_pods(stop); }};
@@ -269,6 +270,34 @@ TEST_P(KubeletTest, RefusesWhatDoesNotFitOnTheNode) {
   EXPECT_EQ(pod("b")["status"]["reason"], "OutOfcpu");
   EXPECT_EQ(pod("b")["status"]["message"],
             "Node didn't have enough resource: cpu, requested: 500, used: 600, capacity: 1000");
+}
+
+// As kube-scheduler does, it binds a pod that has only one node to choose from.
+TEST_P(KubeletTest, BindsPodsThatAreTiedToANodeAndCountsTheirGpus) {
+  EXPECT_EQ(get("/api/v1/nodes/n2")["status"]["allocatable"]["nvidia.com/gpu"], "2");
+  const auto tied = [&](const std::string& name, const char* gpus) {
+    json main = container("sleep 1000");
+    main["resources"]["limits"]["nvidia.com/gpu"] = gpus;
+    const json field{{"key", "metadata.name"}, {"operator", "In"}, {"values", {"n2"}}};
+    const json term{{"matchFields", json::array({field})}};
+    const json required{{"requiredDuringSchedulingIgnoredDuringExecution",
+                         {{"nodeSelectorTerms", json::array({term})}}}};
+    const json made = call(kube::Method::kPost, "/api/v1/namespaces/default/pods",
+                           {{"apiVersion", "v1"},
+                            {"kind", "Pod"},
+                            {"metadata", {{"name", name}, {"namespace", "default"}}},
+                            {"spec",
+                             {{"restartPolicy", "Never"},
+                              {"affinity", {{"nodeAffinity", required}}},
+                              {"containers", json::array({main})}}}});
+    ASSERT_EQ(made.value("kind", ""), "Pod") << made.dump();
+  };
+  tied("a", "2");
+  ASSERT_TRUE(becomes("a", "Running"));
+  EXPECT_EQ(pod("a")["spec"]["nodeName"], "n2");
+  tied("b", "1");
+  ASSERT_TRUE(becomes("b", "Failed"));
+  EXPECT_EQ(pod("b")["status"]["reason"], "OutOfnvidia.com/gpu");
 }
 
 // A node without power reports nothing, so its pods look as if they ran until it is back.

@@ -1,18 +1,23 @@
 #include "e2e/devcluster/kubelet/pod_facts.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+
+#include "kube/api/json_text.h"
 
 namespace devcluster {
 namespace {
 
 // nullopt if the list does not name the resource; a 0 that is written is an amount.
-std::optional<kube::Quantity> amount_of(const kube::ResourceList& list, const char* resource) {
-  const auto found = list.find(resource);
+std::optional<kube::Quantity> amount_of(const kube::ResourceList& list, std::string_view resource) {
+  const auto found = list.find(std::string{resource});
   return found == list.end() ? std::nullopt : std::optional{found->second};
 }
 
 // A limit without a request is the request too (API server defaulting).
-std::optional<kube::Quantity> request_of(const kube::Container& container, const char* resource) {
+std::optional<kube::Quantity> request_of(const kube::Container& container,
+                                         std::string_view resource) {
   const auto request = amount_of(container.resources.requests, resource);
   return request ? request : amount_of(container.resources.limits, resource);
 }
@@ -20,7 +25,9 @@ std::optional<kube::Quantity> request_of(const kube::Container& container, const
 // An absent request counts as 0: such a container takes what is left.
 Resources requests_of(const kube::Container& container) {
   return {request_of(container, "cpu").value_or(kube::Quantity{}).milli_cpu(),
-          request_of(container, "memory").value_or(kube::Quantity{}).bytes()};
+          request_of(container, "memory").value_or(kube::Quantity{}).bytes(),
+          static_cast<std::int32_t>(
+              request_of(container, kGpuResource).value_or(kube::Quantity{}).milli() / 1000)};
 }
 
 // "metadata.labels['x']" with prefix "metadata.labels" gives "x".
@@ -66,6 +73,22 @@ std::string node_of(const kube::Pod& pod) {
   return pod.spec.node_name.value_or("");
 }
 
+std::optional<std::string> node_to_bind(const kube::Pod& pod) {
+  if (pod.spec.node_name || !pod.spec.scheduling_gates.empty() || pod.spec.affinity.empty()) {
+    return std::nullopt;
+  }
+  const nlohmann::json::json_pointer field{
+      "/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms/0/"
+      "matchFields/0"};
+  const nlohmann::json affinity = pod.spec.affinity.json();
+  if (!affinity.contains(field) || kube::text_at(affinity.at(field), "key") != "metadata.name" ||
+      !affinity.contains(field / "values" / 0)) {
+    return std::nullopt;
+  }
+  const nlohmann::json& node = affinity.at(field / "values" / 0);
+  return node.is_string() ? std::optional{node.get<std::string>()} : std::nullopt;
+}
+
 // The API server writes the grace period into the object when the deletion is asked for.
 std::optional<base::Duration> deletion_grace(const kube::Pod& pod) {
   constexpr std::int64_t kGraceSeconds = 30;  // the API's default
@@ -101,11 +124,13 @@ Resources pod_requests(const kube::Pod& pod) {
     const Resources one = requests_of(entry);
     sum.cpu += one.cpu;
     sum.memory += one.memory;
+    sum.gpus += one.gpus;
   }
   for (const kube::Container& entry : pod.spec.init_containers) {
     const Resources one = requests_of(entry);
     sum.cpu = std::max(sum.cpu, one.cpu);
     sum.memory = std::max(sum.memory, one.memory);
+    sum.gpus = std::max(sum.gpus, one.gpus);
   }
   return sum;
 }

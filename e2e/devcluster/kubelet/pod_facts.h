@@ -16,11 +16,18 @@
 namespace devcluster {
 
 // CPU and memory of a pod or node.
+inline constexpr std::string_view kGpuResource = "nvidia.com/gpu";
+
 struct Resources {
   kube::MilliCpu cpu{};
   kube::Bytes memory{};
+  std::int32_t gpus = 0;
   friend bool operator==(const Resources&, const Resources&) = default;
 };
+
+// The node to which affinity ties a pod that no kube-scheduler has bound yet and that no gate
+// keeps; nullopt: there is no such pod to be bound.
+std::optional<std::string> node_to_bind(const kube::Pod& pod);
 
 // spec.nodeName, "" before the pod is bound.
 std::string node_of(const kube::Pod& pod);

@@ -179,11 +179,12 @@ json node_object(const NodeSpec& node, base::Instant now) {
       {"kubernetes.io/arch", std::string_view{system.machine} == "x86_64" ? "amd64" : "arm64"}};
   for (const auto& [name, value] : node.labels) labels[name] = value;
   // Whole CPUs without a suffix, as a real node writes them; parts of one in thousandths.
-  const json amounts{{"cpu", node.cpu.value() % 1000 == 0 ? std::to_string(node.cpu.value() / 1000)
-                                                          : std::to_string(node.cpu.value()) + "m"},
-                     {"memory", std::to_string(node.memory.value() / 1024) + "Ki"},
-                     {"ephemeral-storage", std::to_string(node.disk.value() / 1024) + "Ki"},
-                     {"pods", std::to_string(node.pods_max)}};
+  json amounts{{"cpu", node.cpu.value() % 1000 == 0 ? std::to_string(node.cpu.value() / 1000)
+                                                    : std::to_string(node.cpu.value()) + "m"},
+               {"memory", std::to_string(node.memory.value() / 1024) + "Ki"},
+               {"ephemeral-storage", std::to_string(node.disk.value() / 1024) + "Ki"},
+               {"pods", std::to_string(node.pods_max)}};
+  if (node.gpus > 0) amounts[std::string{kGpuResource}] = std::to_string(node.gpus);
   return {{"apiVersion", "v1"},
           {"kind", "Node"},
           {"metadata", {{"name", node.name}, {"labels", labels}}},

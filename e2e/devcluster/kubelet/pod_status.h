@@ -25,6 +25,7 @@ struct NodeSpec {
   std::int32_t pods_max = 110;
   kube::Bytes disk{std::int64_t{64} << 30U};  // ephemeral storage: said, never measured
   std::map<std::string, std::string> labels;
+  std::int32_t gpus = 0;  // of nvidia.com/gpu: said and counted, there are none
 };
 
 // A Node that is Ready. Pods get addresses below 127.0.0.0/8: they are processes of this machine.
