@@ -12,7 +12,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <ostream>
+#include <utility>
 
 #include "cli/local_zone.h"
 #include "cli/slurm/remote_step.h"
@@ -44,12 +46,33 @@ struct Salloc {
   SubmitArguments job;
   std::vector<std::string> command;
   bool is_quiet = false;
-  std::string question;  // --help or such
+  std::optional<int> kill_signal{};  // -K: to the command when the job has ended
+  std::string question;              // --help or such
 };
+
+// SOURCE: salloc(1), --kill-command.
+std::optional<int> kill_signal_of(const std::string& text) {
+  if (!text.empty()) return slurm::signal_number(text);
+  return ::isatty(STDIN_FILENO) != 0 ? SIGHUP : SIGTERM;
+}
+
+// True: the word is -K or its long form.
+base::Result<bool> read_kill_option(const std::string& word, Salloc& read) {
+  constexpr std::string_view kLong = "--kill-command";
+  const bool is_long =
+      word.starts_with(kLong) && (word.size() == kLong.size() || word[kLong.size()] == '=');
+  if (!is_long && !word.starts_with("-K")) return false;
+  const std::string value = word.substr(std::min(word.size(), is_long ? kLong.size() + 1 : 2));
+  read.kill_signal = kill_signal_of(value);
+  if (!read.kill_signal) return base::invalid_argument(word + ": not a signal");
+  return true;
+}
 
 base::Result<Salloc> read_arguments(std::span<const std::string> words, slurm::Now now) {
   Salloc read;
   read.job.sbatch = words_of_variables(kInputVariables);
+  const char* const kill_command = std::getenv("SALLOC_KILL_CMD");
+  if (kill_command != nullptr) read.kill_signal = kill_signal_of(kill_command);
   slurm::SbatchReader checked{now};
   std::size_t i = 0;
   for (; i < words.size(); ++i) {
@@ -63,6 +86,9 @@ base::Result<Salloc> read_arguments(std::span<const std::string> words, slurm::N
       read.is_quiet = true;
       continue;
     }
+    const auto is_kill_option = read_kill_option(word, read);
+    if (!is_kill_option) return is_kill_option.error();
+    if (*is_kill_option) continue;
     const auto of_pod = read_pod_option(words, i, read.job.pod);
     if (!of_pod) return of_pod.error();
     if (*of_pod) continue;
@@ -94,69 +120,113 @@ void set_variables(const HeldJob& held) {
   ::setenv("SLURM_SUBMIT_DIR", std::filesystem::current_path().c_str(), 1);
 }
 
-struct CommandEnd {
-  int code = 0;
-  bool was_stopped = false;  // by a signal to salloc
-};
-
-// A Ctrl-C at the terminal is the command's, which is in the same group; the others are passed on.
-// SOURCE: the code of a command that a signal has ended is 0, as recorded.
-CommandEnd run_command(const HeldJob& held, const std::vector<std::string>& command,
-                       const TakenSignals& signals, Output output) {
-  output.out.flush();
-  const pid_t pid = ::fork();
-  if (pid == 0) {
-    sigset_t none{};
-    ::sigemptyset(&none);
-    ::sigprocmask(SIG_SETMASK, &none, nullptr);
-    ::signal(SIGPIPE, SIG_DFL);
-    set_variables(held);
-    std::vector<char*> argv;
-    for (const std::string& word : command) argv.push_back(const_cast<char*>(word.c_str()));
-    argv.push_back(nullptr);
-    ::execvp(argv[0], argv.data());
-    ::dprintf(STDERR_FILENO, "salloc: error: %s: %s\n", argv[0], std::strerror(errno));
-    ::_exit(1);
-  }
-  if (pid < 0) return {.code = fail(output, std::string{"fork: "} + std::strerror(errno))};
-  bool was_stopped = false;
-  const auto process = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
-  for (;;) {
-    std::array<pollfd, 2> ready{{{process, POLLIN, 0}, {signals.descriptor(), POLLIN, 0}}};
-    ::poll(ready.data(), ready.size(), -1);
-    if (ready[1].revents != 0) {
-      const int signal = signals.next();
-      if (signal == SIGTERM || signal == SIGHUP) {
-        ::kill(pid, signal);
-        was_stopped = true;
-      }
-    }
-    if (ready[0].revents != 0) break;
-  }
-  int status = 0;
-  ::waitpid(pid, &status, 0);
-  ::close(process);
-  return {.code = WIFEXITED(status) ? WEXITSTATUS(status) : 0, .was_stopped = was_stopped};
+[[noreturn]] void become(const HeldJob& held, const std::vector<std::string>& command) {
+  sigset_t none{};
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  ::signal(SIGPIPE, SIG_DFL);
+  set_variables(held);
+  std::vector<char*> argv;
+  for (const std::string& word : command) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  ::execvp(argv[0], argv.data());
+  ::dprintf(STDERR_FILENO, "salloc: error: %s: %s\n", argv[0], std::strerror(errno));
+  ::_exit(1);
 }
+
+// An allocation while its command runs here.
+//
+// SOURCE: all of it as recorded. The end of the job is told, and its command runs on, also a shell
+// at a terminal, but for -K. SIGTERM and SIGINT to salloc cancel the job; at a terminal Ctrl-C is
+// the command's alone. SIGHUP goes to the command, and salloc ends. The code of a command that a
+// signal has ended is 0, of one that -K has ended 1.
+class Allocation {
+ public:
+  Allocation(const Session& session, const HeldJob& held, const Salloc& read,
+             const TakenSignals& signals, Output output)
+      : session_{session}, held_{held}, read_{read}, signals_{signals}, output_{output} {}
+
+  // Returns the exit code of salloc.
+  int run() {
+    inform("Granted job allocation " + id_);
+    output_.out.flush();
+    pid_ = ::fork();
+    if (pid_ == 0) become(held_, read_.command);
+    if (pid_ < 0) return fail(output_, std::string{"fork: "} + std::strerror(errno));
+    const int code = wait_for_command();
+    look();
+    if (is_revoked_) return code;
+    inform("Relinquishing job allocation " + id_);
+    if (!is_canceled_) {
+      release_job(session_, held_, was_hung_up_ ? 0 : code, signals_, output_);
+    } else if (ends_soon(session_, held_.job, signals_)) {
+      look();
+    }
+    return code;
+  }
+
+ private:
+  int wait_for_command() {
+    const auto process = static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0));
+    while (!was_hung_up_) {
+      std::array<pollfd, 2> ready{{{process, POLLIN, 0}, {signals_.descriptor(), POLLIN, 0}}};
+      const int count = ::poll(ready.data(), ready.size(), is_revoked_ ? -1 : look_ms());
+      if (count == 0) look();
+      if (ready[1].revents != 0) take_signal(signals_.next());
+      if (ready[0].revents != 0) break;
+    }
+    ::close(process);
+    int status = 0;
+    if (was_hung_up_) return kExitFailed;
+    ::waitpid(std::exchange(pid_, -1), &status, 0);
+    if (WIFEXITED(status)) return WEXITSTATUS(status);
+    return is_revoked_ && read_.kill_signal ? kExitFailed : kExitOk;
+  }
+
+  int look_ms() const { return is_canceled_ ? 1'000 : 10'000; }
+
+  void look() {
+    if (is_revoked_ || !has_ended(session_, held_.job)) return;
+    is_revoked_ = true;
+    inform("Job allocation " + id_ + " has been revoked.");
+    if (!read_.kill_signal || pid_ < 0) return;
+    for (const int signal : {*read_.kill_signal, SIGCONT}) ::kill(pid_, signal);
+  }
+
+  void take_signal(int signal) {
+    const bool is_for_us = signal == SIGTERM || (signal == SIGINT && ::isatty(STDIN_FILENO) == 0);
+    if (is_for_us && !is_revoked_) {
+      const base::Status canceled = cancel_job(session_, held_.job);
+      is_canceled_ = canceled.ok();
+      if (!canceled) (void)fail(output_, "job " + id_ + ": " + canceled.error().message);
+    }
+    if (signal != SIGHUP) return;
+    ::kill(pid_, SIGHUP);
+    was_hung_up_ = true;
+  }
+
+  void inform(const std::string& message) const {
+    if (!read_.is_quiet) output_.err << "salloc: " << message << "\n" << std::flush;
+  }
+
+  const Session& session_;
+  const HeldJob& held_;
+  const Salloc& read_;
+  const TakenSignals& signals_;
+  const Output output_;
+  const std::string id_ = std::to_string(*held_.job.status.job_id);
+  pid_t pid_ = -1;
+  bool is_canceled_ = false;  // by a signal to salloc
+  bool is_revoked_ = false;   // the job has ended, and that was told
+  bool was_hung_up_ = false;
+};
 
 int allocate(const Session& session, const SubmitRequest& request, const Salloc& read,
              Output output) {
   const TakenSignals signals;
-  const auto inform = [&](const std::string& message) {
-    if (!read.is_quiet) output.err << "salloc: " << message << "\n" << std::flush;
-  };
   const auto held = hold_job(session, request, "salloc", signals, output);
   if (!held) return fail(output, held.error().message);
-  const std::string id = std::to_string(*held->job.status.job_id);
-  inform("Granted job allocation " + id);
-  const CommandEnd end = run_command(*held, read.command, signals, output);
-  inform("Relinquishing job allocation " + id);
-  if (end.was_stopped) {
-    (void)cancel_job(session, held->job);
-  } else {
-    release_job(session, *held, end.code, signals, output);
-  }
-  return end.code;
+  return Allocation{session, *held, read, signals, output}.run();
 }
 
 }  // namespace
