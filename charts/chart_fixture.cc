@@ -66,6 +66,8 @@ std::vector<std::string> all_switches() {
       "adoption.namespaces=true",
       "adoption.pods=true",
       "adoption.podGroups=true,adoption.pods=true",  // the one needs the other
+      "records.enabled=true",
+      "records.api.enabled=true",
       "schedulerConfig.create=false",
       "schedulerConfig.manage=true",
       "schedulerConfig.spec.timeSlice=5s",

@@ -75,7 +75,8 @@ std::map<std::string, Rules> documented_rules() {
 // Roles grow one verb at a time, and each must be argued for.
 TEST_F(Chart, EveryVerbIsInRightsMdWithAReason) {
   std::map<std::string, Rules> rendered;
-  for (const json& object : render(set({"adoption.pods=true", "adoption.podGroups=true"}))) {
+  for (const json& object : render(set({"adoption.pods=true", "adoption.podGroups=true",
+                                        "records.enabled=true", "records.api.enabled=true"}))) {
     if (object["kind"] == "Role" || object["kind"] == "ClusterRole") {
       rendered[id_of(object)] = rules_of(object);
     }
@@ -95,8 +96,9 @@ TEST_F(Chart, PodGroupsAreReadOnlyWithTheirSwitch) {
     Rules rules = rules_of(find(objects, "ClusterRole/kubegang-operator"));
     EXPECT_EQ(rules["podgroups." + group], is_on ? (Strings{"get", "list", "watch"}) : Strings{});
     EXPECT_EQ(json(objects).dump().find(group) != std::string::npos, is_on);
-    const json args = find(objects, "Deployment/kubegang-operator")
-        ["/spec/template/spec/containers/0/args"_json_pointer];
+    const json args =
+        find(objects,
+             "Deployment/kubegang-operator")["/spec/template/spec/containers/0/args"_json_pointer];
     EXPECT_EQ(args.dump().find("--adopt-pod-groups") != std::string::npos, is_on);
   }
   const HelmRun alone = run_template(set({"adoption.podGroups=true"}));

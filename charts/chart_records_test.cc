@@ -1,0 +1,63 @@
+// kubegang-records: off by default, one writer for its database, and no right to write anything.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "charts/chart_fixture.h"
+#include "records/options.h"
+
+namespace charts {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr const char* kDeployment = "Deployment/kubegang-records";
+
+records::ParsedOptions options_of(const json& deployment) {
+  return records::parse_options(deployment["/spec/template/spec/containers/0/args"_json_pointer]
+                                    .get<std::vector<std::string>>());
+}
+
+TEST_F(Chart, RecordsAreNotInstalledUnasked) {
+  EXPECT_THAT(json(render()).dump(), Not(HasSubstr("kubegang-records")));
+}
+
+TEST_F(Chart, RecordsHaveOneWriterAndAClaimThatStays) {
+  const Objects objects = render(set({"records.enabled=true", "records.cluster=alps"}));
+  const json deployment = find(objects, kDeployment);
+  EXPECT_EQ(deployment["spec"]["replicas"], 1);
+  EXPECT_EQ(deployment["spec"]["strategy"]["type"], "Recreate");
+  const json claim = find(objects, "PersistentVolumeClaim/kubegang-records");
+  EXPECT_EQ(claim["metadata"]["annotations"]["helm.sh/resource-policy"], "keep");
+  const auto parsed = options_of(deployment);
+  ASSERT_FALSE(parsed.exit_code) << parsed.text;
+  EXPECT_EQ(parsed.options.cluster, "alps");
+  EXPECT_EQ(parsed.options.api_port, 0);
+  EXPECT_THAT(json(objects).dump(), Not(HasSubstr("APIService")));
+  const json own = find(render(set({"records.enabled=true", "records.storage.existingClaim=mine"})),
+                        kDeployment);
+  EXPECT_THAT(own.dump(), HasSubstr(R"("claimName":"mine")"));
+}
+
+TEST_F(Chart, TheApiOfRecordsIsServedWhereItIsRegistered) {
+  const Objects objects = render(set({"records.enabled=true", "records.api.enabled=true"}));
+  const auto parsed = options_of(find(objects, kDeployment));
+  ASSERT_FALSE(parsed.exit_code) << parsed.text;
+  EXPECT_EQ(parsed.options.api_port, 8443);
+  const json secret = find(objects, "Secret/kubegang-records");
+  const json api = find(objects, "APIService/v1alpha1.records.kubegang.io");
+  EXPECT_EQ(api["spec"]["caBundle"], secret["data"]["ca.crt"]);
+  EXPECT_FALSE(api["spec"].contains("insecureSkipTLSVerify"));
+  EXPECT_EQ(api["spec"]["service"]["name"], "kubegang-records");
+  const HelmRun half = run_template(
+      set({"records.enabled=true", "records.api.enabled=true", "records.api.tlsSecret=mine"}));
+  EXPECT_NE(half.exit_code, 0);
+  EXPECT_THAT(half.output, HasSubstr("records.api.tlsSecret needs records.api.caBundle"));
+}
+
+}  // namespace
+}  // namespace charts
