@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <csignal>
 #include <map>
 #include <optional>
@@ -41,6 +42,11 @@ constexpr std::array kOptions = {
     WordOption{'R', "reservation", WordTakes::kValue, "", "kubegang has no reservations"},
     WordOption{'\0', "sibling", WordTakes::kValue, "", "kubegang has no federations"},
     WordOption{'\0', "wckey", WordTakes::kValue, "", "kubegang has no workload keys"}};
+
+// Turns that are off hold a signal up. So long for all jobs together, and for each at least the
+// second: in one that runs a program is started in less.
+constexpr std::chrono::seconds kSignalsMax{60};
+constexpr std::chrono::seconds kSignalMin{2};
 
 struct ScancelOptions {
   std::set<std::string> names, users, states, partitions, accounts, qos, nodes;
@@ -122,14 +128,23 @@ bool is_meant(const JobFacts& facts, const ScancelOptions& options, const Caller
 }
 
 // Sends a signal to those who hear it: a step by its number, the script, all, or the steps.
+// SOURCE: one that its user has suspended is refused, as recorded.
 base::Status send_signal(const Session& session, const kube::Job& job, int signal,
-                         const std::string& who, Output output) {
+                         const std::string& who, base::Duration deadline, Output output) {
+  if (job.spec.control.suspend.value_or(false)) {
+    return base::Error{base::Code::kUnavailable, "Job can not be altered now, try again later"};
+  }
   const TakenSignals signals;
   const auto pod = first_pod(session, job);
   if (!pod) return pod.error();
   if (!*pod) return base::Error{base::Code::kUnavailable, "Job is pending execution"};
+  const base::Duration until = std::max(deadline, session.clock.monotonic() + kSignalMin);
   const auto code =
-      ask_launcher(session, **pod, {"signal", std::to_string(signal), who}, signals, output);
+      ask_launcher(session, **pod, {"signal", std::to_string(signal), who}, signals, output, until);
+  if (!code && code.error().code == base::Code::kTimeout) {
+    return base::Error{code.error().code,
+                       "its turn is off: the signal has not been sent, or comes with its turn"};
+  }
   if (!code) return code.error();
   if (*code != 0) return base::Error{base::Code::kUnavailable, "its launcher has refused"};
   return {};
@@ -157,21 +172,21 @@ base::Status cancel_tasks(const Session& session, const MeantTasks& meant,
 }
 
 base::Status end_job(const Session& session, const kube::Job& job, const ScancelOptions& options,
-                     Output output) {
+                     base::Duration deadline, Output output) {
   if (options.signal) {
     const char* const who = options.to_script ? "script" : options.to_all ? "all" : "steps";
-    return send_signal(session, job, *options.signal, who, output);
+    return send_signal(session, job, *options.signal, who, deadline, output);
   }
   return cancel_job(session, job);
 }
 
 // JOB.STEP: its tasks are killed, unless a signal is named.
 int cancel_step(const Session& session, const std::string& word, const ScancelOptions& options,
-                Output output) {
+                base::Duration deadline, Output output) {
   const std::size_t dot = word.find('.');
   const auto job = find_job(session, word.substr(0, dot), output);
   const base::Status sent = job ? send_signal(session, *job, options.signal.value_or(SIGKILL),
-                                              word.substr(dot + 1), output)
+                                              word.substr(dot + 1), deadline, output)
                                 : job.status();
   if (sent) return kExitOk;
   return fail(output, "Kill job error on job step id " + word + ": " + sent.error().message);
@@ -186,9 +201,10 @@ int cancel(const Session& session, const ScancelOptions& options, Output output)
   const auto partitions = list_partition_defaults(session, output);
   if (!partitions) return fail(output, partitions.error().message);
   const Caller caller = options.is_own ? caller_of(session) : Caller{};
+  const base::Duration deadline = session.clock.monotonic() + kSignalsMax;
   int code = kExitOk;
   for (const std::string& step : options.steps) {
-    code = std::max(code, cancel_step(session, step, options, output));
+    code = std::max(code, cancel_step(session, step, options, deadline, output));
   }
   if (options.jobs.empty() && !options.has_filter()) return code;
   std::set<std::int64_t> known;
@@ -216,7 +232,7 @@ int cancel(const Session& session, const ScancelOptions& options, Output output)
     if (part.array) {
       arrays[part.array->array_id].tasks.push_back(part.array->tasks.front());
     } else {
-      tell(id, end_job(session, job, options, output));
+      tell(id, end_job(session, job, options, deadline, output));
     }
   }
   for (const auto& [id, meant] : arrays) {
