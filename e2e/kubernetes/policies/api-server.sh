@@ -24,7 +24,10 @@ start kube-apiserver "$bin/kube-apiserver" --etcd-servers="http://127.0.0.1:$etc
   --authorization-mode=Node,RBAC --enable-admission-plugins=NodeRestriction --allow-privileged=true \
   --feature-gates=MutatingAdmissionPolicy=true --runtime-config=admissionregistration.k8s.io/v1beta1=true \
   --service-cluster-ip-range=10.96.0.0/24 --service-account-issuer=https://kubernetes.default.svc \
-  --service-account-key-file="$dir/service-account.pub" --service-account-signing-key-file="$dir/service-account.key"
+  --service-account-key-file="$dir/service-account.pub" --service-account-signing-key-file="$dir/service-account.key" \
+  --requestheader-client-ca-file="$dir/ca.crt" --requestheader-allowed-names=front-proxy --requestheader-username-headers=X-Remote-User \
+  --requestheader-group-headers=X-Remote-Group --requestheader-extra-headers-prefix=X-Remote-Extra- \
+  --proxy-client-cert-file="$dir/front-proxy.crt" --proxy-client-key-file="$dir/front-proxy.key"
 wait_for 120 "the API server" k get --raw /readyz
 start kube-controller-manager "$bin/kube-controller-manager" --kubeconfig="$dir/controller-manager.kubeconfig" \
   --use-service-account-credentials=true --service-account-private-key-file="$dir/service-account.key" \

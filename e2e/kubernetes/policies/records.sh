@@ -1,0 +1,63 @@
+# kubegang-records behind the API server's aggregation: with the chart's account, roles and certificate. Sourced by test-policies.
+
+records=${KUBEGANG_RECORDS:-$repo/build/bin/kubegang-records}
+[[ -x $records ]] || die "there is no $records: cmake --build --preset release --target kubegang-records"
+records_port=$((etcd_port + 4))
+records_path=/apis/records.kubegang.io/v1alpha1
+install --set records.enabled=true,records.api.enabled=true
+secret() { k get secret kubegang-records -n kubegang-system -o "jsonpath={.data.${1/./\\.}}"; }
+authority=$(secret ca.crt)
+install --set records.enabled=true,records.api.enabled=true
+[[ $(secret ca.crt) == "$authority" ]] || fail "an upgrade made another certificate"
+for file in tls.crt tls.key; do secret $file | base64 -d >"$dir/records-$file"; done
+
+# Nothing runs the Deployment's pod: a program on this machine has its token, and the name of its Service leads here.
+records_pod() { k get pods -n kubegang-system -l app.kubernetes.io/component=records -o jsonpath='{.items[0].metadata.name}'; }
+wait_for 30 "the pod of the records" records_pod
+cat >"$dir/records.kubeconfig" <<YAML
+apiVersion: v1
+kind: Config
+clusters: [{name: e2e, cluster: {server: "$server", certificate-authority: "$dir/ca.crt"}}]
+users: [{name: user, user: {token: "$(token_of_pod kubegang-records "$(records_pod)")"}}]
+contexts: [{name: e2e, context: {cluster: e2e, user: user}}]
+current-context: e2e
+YAML
+k delete service kubegang-records -n kubegang-system >/dev/null
+k create service externalname kubegang-records -n kubegang-system --external-name=localhost --tcp="$records_port" >/dev/null
+k patch apiservice v1alpha1.records.kubegang.io --type=merge -p "{\"spec\": {\"service\": {\"port\": $records_port}}}" >/dev/null
+start records "$records" --kubeconfig="$dir/records.kubeconfig" --database="$dir/records.db" --metrics-address=127.0.0.1:0 \
+  --api-port="$records_port" --tls-certificate="$dir/records-tls.crt" --tls-key="$dir/records-tls.key"
+is_available() { k get apiservice v1alpha1.records.kubegang.io -o jsonpath='{.status.conditions[?(@.type=="Available")].status}' | grep -q True; }
+wait_for 60 "the API of the records (see $dir/records.log)" is_available
+
+# A job that has ended, and whose object is gone.
+as anna create -f <(job remembered) >/dev/null
+allow "the operator says how it ended" with_token "$operator" patch jobs.kubegang.io remembered -n team-a --subresource=status --type=merge -p \
+  '{"status": {"state": "Completed", "jobID": 4711, "submitTime": "2026-01-01T00:00:00.000000Z", "endTime": "2026-01-01T00:01:00.000000Z"}}'
+as anna delete jobs.kubegang.io remembered -n team-a >/dev/null
+list_records() { as "$1" get --raw "$records_path/$2"; }  # USER PATH
+is_recorded() { list_records anna namespaces/team-a/records | grep -q '"jobID":4711.*"state":"Completed"'; }
+wait_for 30 "the record" is_recorded
+allow "anna lists the records of her namespace" list_records anna namespaces/team-a/records
+for user in anna zed; do
+  deny "$user lists those of all" 'cannot list resource "records"' list_records $user records
+  deny "$user lists those of another namespace" 'cannot list resource "records"' list_records $user namespaces/host/records
+done
+deny "anna watches" "cannot watch" list_records anna 'namespaces/team-a/records?watch=true'
+allow "kubectl finds the kind" k get records.records.kubegang.io -A
+
+# Only the API server gets an answer, whatever a request says of its user. Prints the answer, or the error without one, and fails.
+base64 -d <<<"$authority" >"$dir/records-ca.crt"
+directly() { python3 -c '
+import socket, ssl, sys
+authority, port, path, *pair = sys.argv[1:]
+context = ssl.create_default_context(cafile=authority)
+if pair: context.load_cert_chain(*pair)
+host = "kubegang-records.kubegang-system.svc"
+with context.wrap_socket(socket.create_connection(("localhost", port)), server_hostname=host) as connection:
+    connection.sendall(f"GET {path} HTTP/1.1\r\nHost: {host}\r\nX-Remote-User: admin\r\nConnection: close\r\n\r\n".encode())
+    answer = b""
+    while part := connection.recv(65536): answer += part
+sys.exit(answer.decode() or "Error: the connection was closed")' "$dir/records-ca.crt" "$records_port" "$records_path/records" "$@"; }
+deny "a stranger asks it" "Error" directly
+deny "an administrator asks it" "only the API server may ask" directly "$dir/admin.crt" "$dir/admin.key"
