@@ -106,6 +106,7 @@ struct JobFacts {
   int restarts = 0;
   int node_failures = 0;  // requeues of them since it was last held for that (13.5)
   int exit_code = 0;      // of its last start
+  bool has_begun = false;  // [JobBooks] it has started, if only for a start that was refused
   // [Dependencies] What became of each term of the request's dependency.
   std::vector<TermState> terms;
   // [JobBooks] Of an array as a whole; it waits as long as tasks wait in here.

@@ -18,13 +18,6 @@ namespace control {
 namespace {
 
 constexpr std::ptrdiff_t kHeldTasksMax = 100;
-// Tasks that have started and wait again have entries in the status of their array, beside those
-// that run.
-constexpr std::ptrdiff_t kStartedTasksWaitMax = kube::kArrayRunningMax;
-
-bool has_started_and_waits(const JobRecord& task) {
-  return task.wanted().starts && !task.wanted().allocation && !task.is_final();
-}
 
 }  // namespace
 
@@ -202,34 +195,26 @@ void Decisions::on(const sched::StateChange& change, JobRecord& job) {
                  "restart " + std::to_string(change.restarts));
   }
   parts_.report.log("state", job_fields(job, {{"state", state}, {"exit_code", change.exit_code}}));
-  if (!job.task || is_terminal(change.state)) return;
-  hold_array(parts_.jobs.array_of(job), job.wanted().held);
+  if (!job.task) return;
+  JobRecord& array = parts_.jobs.array_of(job);
+  if (array.judge_when_free) parts_.jobs.touch(array.uid);  // it may have been the last one
+  if (!is_terminal(change.state) && job.wanted().held) {
+    hold_array(array, job.wanted().held->reason);
+  }
 }
 
 // An image that does not exist holds one task after the other, and each that is held has an entry
 // in the status of its array. When there are many, the next one would do no better.
-void Decisions::hold_array(JobRecord& array, const std::optional<kube::JobHeld>& why) {
+void Decisions::hold_array(JobRecord& array, const std::string& reason) {
   if (array.request.hold || array.wanted().held) return;
-  const auto& tasks = array.array->tasks;
   const auto held = std::ranges::count_if(
-      tasks, [](const auto& each) { return each.second->wanted().held.has_value(); });
-  const auto again = std::ranges::count_if(
-      tasks, [](const auto& each) { return has_started_and_waits(*each.second); });
-  std::string message;
-  if (why && held >= kHeldTasksMax) {
-    message = std::to_string(held) + " of its tasks are held (" + why->reason +
-              "), so the others are, too; mend the job and release it";
-  } else if (again >= kStartedTasksWaitMax) {
-    message = std::to_string(again) +
-              " of its tasks have started and wait again, so no others start; release it when they "
-              "are to start";
-  } else {
-    return;
-  }
-  const auto reason = std::string{reason_name(sched::Reason::kJobHeldAdmin)};
-  array.wanted().held = kube::JobHeld{why ? why->reason : reason};
+      array.array->tasks, [](const auto& each) { return each.second->wanted().held.has_value(); });
+  if (held < kHeldTasksMax) return;
+  array.wanted().held = kube::JobHeld{reason};
   parts_.jobs.mark(array, WriteUrgency::kUrgent);
-  tell_event(parts_.report, array, true, "ArrayHeld", message);
+  tell_event(parts_.report, array, true, "ArrayHeld",
+             std::to_string(held) + " of its tasks are held (" + reason +
+                 "), so the others are, too; mend the job and release it");
   scheduler_.tell(sched::Hold{.job = array.id, .by_admin = true});
 }
 

@@ -47,7 +47,7 @@ class Decisions {
   DecisionContext decision_context(const JobRecord& job) const;
   void take(JobRecord& job, StatusAfter after);
   void leave_nodes(JobRecord& job);
-  void hold_array(JobRecord& array, const std::optional<kube::JobHeld>& why);
+  void hold_array(JobRecord& array, const std::string& reason);
   void count_estimate(const JobRecord& job);
 
   const JobParts parts_;

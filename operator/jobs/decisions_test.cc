@@ -52,30 +52,6 @@ TEST_F(DecisionsTest, AStartTakesTheWarningBack) {
   EXPECT_EQ(says(job, kube::kAccepted), "True Accepted");
 }
 
-// Each of them has an entry in the status of the array, which would grow with each requeue.
-TEST_F(DecisionsTest, AnArrayOfManyTasksThatWaitAgainStartsNoOthers) {
-  reserve_numbers();
-  kube::Job sweep = object("sweep", 1);
-  sweep.spec.array.emplace().tasks = "0-999";
-  JobRecord& array = see(sweep);
-  wishes.heed(array);
-  (void)told();
-  const auto requeue = [&](int task) {
-    JobRecord& record = jobs.make_task(array, task, nullptr);
-    record.wanted().starts = 1;
-    decisions.apply(sched::StateChange{.job = record.id,
-                                       .state = sched::JobState::kPending,
-                                       .reason = sched::Reason::kNone,
-                                       .restarts = 1});
-  };
-  for (int task = 0; task < 499; ++task) requeue(task);
-  EXPECT_FALSE(array.wanted().held);
-  requeue(499);
-  ASSERT_TRUE(array.wanted().held);
-  EXPECT_EQ(array.wanted().held->reason, "JobHeldAdmin");
-  EXPECT_NE(warned().find("ArrayHeld"), std::string::npos);
-}
-
 // In two halves: between the decision and the end of the last pod the job keeps its slots and
 // nodes, because its pods are found by them and still use the nodes.
 TEST_F(DecisionsTest, ARequeueForgetsTheStartAndLeavesItsNodes) {

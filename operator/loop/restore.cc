@@ -192,6 +192,7 @@ std::optional<sched::JobFacts> ControlLoop::restored_job(JobRecord& job,
   if (status.priority && *status.priority > 0) {
     restored.priority = sched::Priority{static_cast<std::uint32_t>(*status.priority)};
   }
+  restored.has_begun = status.starts.value_or(0) > 0;
   restored.restarts = static_cast<int>(status.restarts.value_or(0));
   restored.node_failures = static_cast<int>(status.node_failures.value_or(0));
   restore_retry(status, restored);

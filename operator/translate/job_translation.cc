@@ -349,6 +349,7 @@ sched::ArrayRequest array_request(const kube::JobArray& array) {
   }
   const int given = array.parallelism.value_or(0);
   request.at_once = given > 0 ? std::min(given, kube::kArrayRunningMax) : kube::kArrayRunningMax;
+  request.begun_most = kube::kArrayBegunMax;
   return request;
 }
 

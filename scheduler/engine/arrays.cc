@@ -1,5 +1,7 @@
 // Arrays (13.4): one record waits for all tasks that do not differ. A task is split off when it
 // starts, or when something is to happen to it alone.
+#include <iterator>
+#include <set>
 #include <vector>
 
 #include "scheduler/engine/engine.h"
@@ -36,7 +38,8 @@ void Engine::each_job(JobId id, const std::function<void(Job&)>& act) {
 }
 
 void Engine::reopen(Job& array, const Job* task) {
-  if (!array.request->array->at_once) return;
+  const ArrayRequest& request = *array.request->array;
+  if (!request.at_once && !request.begun_most) return;
   const auto admit = [&](Job& job) {
     if (&job != task && job.pending() && job.queued.in.empty()) admission_.admit(job, now_);
   };
@@ -44,10 +47,20 @@ void Engine::reopen(Job& array, const Job* task) {
   admit(array);
 }
 
+// Others may start in place of those that have ended, if so many had begun that none could.
 void Engine::forget_ended_tasks() {
-  for (const JobId id : books_.take_ended_tasks()) {
+  const std::vector<JobId> ended = books_.take_ended_tasks();
+  std::set<JobId> arrays;
+  for (const JobId id : ended) {
     // The event may have been that it is forgotten.
     if (Job* const task = books_.find(id)) books_.erase(*task);
+    arrays.insert(id.array());
+  }
+  for (const JobId id : arrays) {
+    Job* const array = books_.find(id);
+    if (array == nullptr || is_terminal(array->state)) continue;
+    const auto most = array->request->array->begun_most;
+    if (most && array->tasks->begun + std::ssize(ended) >= *most) reopen(*array);
   }
 }
 

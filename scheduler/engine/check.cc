@@ -1,6 +1,7 @@
 // The conditions that must hold after every step: the life cycle's invariants, and the gang's
 // (6.13); for tests.
 #include <algorithm>
+#include <map>
 
 #include "scheduler/engine/engine.h"
 
@@ -11,6 +12,20 @@ std::string job_name(const Job& job) {
   return "job " + to_string(job.id);
 }
 
+// Counted, and no more than may be (13.4).
+std::string check_begun_tasks(const JobTable& table) {
+  std::map<const Job*, int> begun;
+  for (const auto& [order, job] : table.all()) {
+    if (job->whole != nullptr && job->has_begun) ++begun[job->whole];
+  }
+  for (const auto& [order, job] : table.all()) {
+    if (!job->is_array()) continue;
+    const int count = begun[&*job];
+    if (job->tasks->begun != count) return job_name(*job) + ": begun tasks are miscounted";
+  }
+  return {};
+}
+
 }  // namespace
 
 // The first contradiction that is found, in words; "" if there is none.
@@ -19,6 +34,7 @@ std::string Engine::check_invariants() {
   for (const auto& [order, job] : books_.table().all()) {
     if (std::string broken = check_job(*job); !broken.empty()) return broken;
   }
+  if (std::string broken = check_begun_tasks(books_.table()); !broken.empty()) return broken;
   for (int rank = 0; rank < cluster_.node_count(); ++rank) {
     if (std::string broken = check_node(cluster_.node_at(rank)); !broken.empty()) return broken;
   }

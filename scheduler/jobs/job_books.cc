@@ -30,6 +30,7 @@ Job& JobBooks::add(JobFacts facts) {
   Job& job = table_.add(std::move(facts));
   if (job.whole == nullptr) return job;
   job.whole->tasks->own.insert(job.id);
+  if (job.has_begun) ++job.whole->tasks->begun;
   return job;
 }
 
@@ -60,7 +61,10 @@ void JobBooks::erase(Job& job) {
     if (job.whole != nullptr)
       job.whole->array->outcomes.set(*job.id.task(), TaskOutcome::kCanceled);
     for (const Listener& listener : over_listeners_) listener(job);
-    if (job.whole != nullptr) task_over(job);
+    if (job.whole != nullptr) {
+      ended_tasks_.push_back(job.id);  // its array hears of it
+      task_over(job);
+    }
   }
   table_.erase(job.id);
 }
@@ -135,7 +139,11 @@ void JobBooks::restore(Job& job) {
 void JobBooks::book(Job& job) {
   show(job);
   allocated_.emplace(job.table_order, &job);
-  if (job.whole != nullptr) ++job.whole->tasks->allocated;
+  const bool is_first = !std::exchange(job.has_begun, true);
+  if (job.whole != nullptr) {
+    ++job.whole->tasks->allocated;
+    if (is_first) ++job.whole->tasks->begun;
+  }
   usage_.add(job);
   if (!job.completing()) selector_->add(job.select);
   moved(job);
@@ -374,6 +382,7 @@ void JobBooks::task_over(Job& task) {
   Job& array = *std::exchange(task.whole, nullptr);
   array.exit_code = std::max(array.exit_code, task.exit_code);
   array.tasks->own.erase(task.id);
+  if (task.has_begun) --array.tasks->begun;
   if (!array.array->waiting.empty() || !array.tasks->own.empty()) return;
   finish_array(array, state_of(array.array->outcomes), Reason::kNone);
 }

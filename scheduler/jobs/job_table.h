@@ -75,6 +75,7 @@ struct Job : JobFacts {
   struct Tasks {
     std::set<JobId> own;
     int allocated = 0;  // of these
+    int begun = 0;      // of these; they are allocated, or wait again
   };
   std::unique_ptr<Tasks> tasks;
   Job* whole = nullptr;  // of such a task: its array
@@ -127,8 +128,14 @@ struct Job : JobFacts {
   // So many of them may start, as far as the array of the job is concerned (13.4).
   int startable() const {
     const Job* const all = is_array() ? this : whole;
-    if (all == nullptr || !all->request->array->at_once) return count();
-    return std::min(count(), std::max(0, *all->request->array->at_once - all->tasks->allocated));
+    if (all == nullptr) return count();
+    const ArrayRequest& asked = *all->request->array;
+    int most = count();
+    if (asked.at_once) most = std::min(most, *asked.at_once - all->tasks->allocated);
+    if (asked.begun_most && !has_begun) {
+      most = std::min(most, *asked.begun_most - all->tasks->begun);
+    }
+    return std::max(0, most);
   }
   bool is_throttled() const { return count() > 0 && startable() == 0; }
   bool has_left(NodeIndex node) const {

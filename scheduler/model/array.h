@@ -87,6 +87,9 @@ class TaskSet {
 struct ArrayRequest {
   TaskSet tasks;
   std::optional<int> at_once;  // so many run at the same time at most (--array=…%N)
+  // So many have started and not ended at most, whether they run or wait again: with as many no
+  // other one starts. The caller stores something of each.
+  std::optional<int> begun_most;
   friend bool operator==(const ArrayRequest&, const ArrayRequest&) = default;
 };
 

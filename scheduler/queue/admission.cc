@@ -323,8 +323,12 @@ bool Admission::has_timer(JobId id) const {
 
 std::string Admission::throttled_message(const Job& job) {
   const Job& array = job.is_array() ? job : *job.whole;
-  return "as many tasks of its array run as may at once, " +
-         std::to_string(*array.request->array->at_once);
+  const ArrayRequest& request = *array.request->array;
+  if (request.at_once && array.tasks->allocated >= *request.at_once) {
+    return "as many tasks of its array run as may at once, " + std::to_string(*request.at_once);
+  }
+  return "as many tasks of its array have started and not ended as may, " +
+         std::to_string(*request.begun_most);
 }
 
 // Other reasons for a hold come with a message of their own, which stays.

@@ -109,7 +109,7 @@ void StoredJobs::change(JobFacts& job, const JobRequest& changed) {
       request = changed;
       request.suspend = suspend;
       request.hold = request.hold || hold;
-      if (array) request.array = ArrayRequest{.tasks = array->tasks, .at_once = {}};
+      if (array) request.array.emplace().tasks = array->tasks;
       return;
     }
     request.time_limit = changed.time_limit;
@@ -152,6 +152,7 @@ void StoredJobs::on_decisions(base::Instant now, const std::vector<Decision>& de
     JobFacts& job = *found;
     if (const auto* start = std::get_if<Start>(&decision)) {
       job.partition = start->partition;
+      job.has_begun = true;
       job.allocated_at = now;
       job.time_limit = start->time_limit;
       job.claim.reset();
@@ -194,6 +195,7 @@ void StoredJobs::on(base::Instant now, const StateChange& change) {
   waits.node_failures = change.node_failures;
   waits.retry = change.retry.value_or(Retry{});
   waits.exit_code = change.exit_code;
+  waits.has_begun = job.has_begun;
   waits.terms = job.terms;
   waits.not_before = change.eligible_at;
   store_hold(waits, change.reason);

@@ -96,7 +96,7 @@ void Watch::on_event(base::Instant now, const Event& event) {
     }
     if (!array) return;
     book->second.request = update->request;
-    book->second.request.array = ArrayRequest{.tasks = array->tasks, .at_once = {}};
+    book->second.request.array.emplace().tasks = array->tasks;
   } else if (const auto* ending = std::get_if<JobEnding>(&event)) {
     // An ending of a job without nodes is not one: it is passed over.
     const auto book = book_of(ending->job);

@@ -1,4 +1,5 @@
 // 13.4: job arrays.
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -104,6 +105,49 @@ TEST_F(Arrays, RunNoMoreTasksAtOnceThanTheyMay) {
   tell(Update{array_of(5, 4, 1)});
   end(task(5, 1));
   EXPECT_EQ(tasks(5), "++Rw");
+}
+
+// What waits again counts, over a new leader, too; what has begun starts again all the same.
+TEST_F(Arrays, BeginNoMoreTasksThanMayHaveBegun) {
+  Configuration by_priority = gang_linear({partition("p", two, OverSubscribe::kNo)});
+  by_priority.cluster.scheduler = SchedulerType::kBackfill;
+  driver.step(driver.now(), Configure{std::make_shared<const Configuration>(by_priority)});
+  JobRequest request = array_of(5, 6);
+  request.array->begun_most = 2;
+  submit(request);
+  JobRequest first = job(6, 1);
+  first.priority = Priority{4'294'967'294};
+  submit(first);
+  EXPECT_EQ(tasks(5), "RRwwww");
+  driver.run_until(at(10));
+  tell(Hold{.job = task(5, 3)});
+  tell(Release{task(5, 3)});  // one that differs is none of those that have begun
+  tell(Requeue{task(5, 0)});  // the other job goes first
+  EXPECT_EQ(tasks(5), "PRwPww");
+  EXPECT_EQ(driver.view(5).reason, Reason::kJobArrayTaskLimit);
+  EXPECT_EQ(driver.view(task(5, 3)).reason, Reason::kJobArrayTaskLimit);
+  JobFacts array = JobFacts::of(request);
+  for (const int number : {0, 1, 3}) array.array->waiting.erase(number);
+  std::vector<JobFacts> stored{array};
+  for (const int number : {0, 1, 3}) {
+    JobFacts& one = stored.emplace_back();
+    one.id = task(5, number);
+    one.request = array.request;
+    one.has_begun = number != 3;
+    if (one.has_begun) one.held.set(HoldBy::kAdmin);
+  }
+  Driver next{gang_linear({partition("p", two, OverSubscribe::kNo)}), two};
+  next.scheduler().restore_from_published(at(2), stored, {});
+  next.run_until(at(10));
+  EXPECT_EQ(next.view(5).reason, Reason::kJobArrayTaskLimit);
+  EXPECT_EQ(next.view(task(5, 3)).reason, Reason::kJobArrayTaskLimit);
+  const auto running = [&] { return std::ranges::count(tasks(5), 'R'); };
+  tell(JobGone{JobId{6}});
+  EXPECT_EQ(tasks(5), "RRwPww");
+  tell(Cancel{task(5, 0)});
+  EXPECT_EQ(running(), 2);
+  end(task(5, 1));
+  EXPECT_EQ(running(), 2);
 }
 
 // A task that is requeued waits by itself, and counts again when it runs.
