@@ -66,6 +66,12 @@ bool must_end(const JobRecord& job) {
          job.object->metadata.deletion_timestamp.has_value();
 }
 
+bool has_nodes(const JobRecord& job) {
+  return job.is_allocated() || (job.array && std::ranges::any_of(job.array->tasks, [](auto& task) {
+                                  return task.second->is_allocated();
+                                }));
+}
+
 }  // namespace
 
 // Order: a job that was never submitted has no commands, since the scheduler does not know it.
@@ -182,12 +188,16 @@ void Wishes::heed_finished(JobRecord& job) {
 //
 // 1. It needs a number first; without one it is judged again when numbers have come.
 // 2. A change that is not allowed now (an allocated job) is refused, and the job goes on as it was.
+//    It is judged again when no nodes are left.
 // 3. A job that is illegal leaves the queue, unless only its partition is missing.
 // 4. What was accepted becomes the basis with which the next change is compared.
 // 5. A new job is submitted; of a known one the scheduler is told what changed, holds by events of
 //    their own.
 void Wishes::judge(JobRecord& job) {
-  if (!job.is_allocated() && std::exchange(job.judge_when_free, false)) job.judge_again = true;
+  if (job.judge_when_free && !has_nodes(job)) {
+    job.judge_when_free = false;
+    job.judge_again = true;
+  }
   if (!std::exchange(job.judge_again, false)) return;
   // 1. a number
   if (job.id.number() == 0) {
@@ -220,7 +230,10 @@ void Wishes::judge(JobRecord& job) {
   // 2. a change that is not allowed
   if (job.submitted) {
     const auto problems = problems_of_change(job, verdict, predecessors);
-    if (!problems.empty()) return refuse_change(job, problems);
+    if (!problems.empty()) {
+      job.judge_when_free = has_nodes(job);
+      return refuse_change(job, problems);
+    }
   }
   if (!job.is_allocated()) show_partitions(job);
   // 3. an illegal job
@@ -304,7 +317,7 @@ void Wishes::tell_tasks_again(JobRecord& job) {
 
 std::vector<std::string> Wishes::problems_of_change(const JobRecord& job, const JobVerdict& verdict,
                                                     const Predecessors& predecessors) const {
-  auto problems = check_change(job.basis, job.object->spec, job.is_allocated());
+  auto problems = check_change(job.basis, job.object->spec, has_nodes(job));
   std::ranges::copy(predecessors.problems, std::back_inserter(problems));
   if (verdict.request && predecessors.dependency != job.request.dependency) {
     auto circle = scheduler_.names().refused_dependency(*verdict.request);

@@ -430,8 +430,9 @@ std::vector<std::string> check_job(const kube::Job& job) {
 // Returns why a change of the spec is refused; `before` is the spec that is in force.
 // 1. A few fields never change, or only in one direction, in any state.
 // 2. A job that waits may change in any other way: it is judged anew.
-// 3. A job that has nodes may change only the fields of kMutableWhileAllocated: everything else
-//    would contradict what the scheduler has decided for it.
+// 3. A job that has nodes, or an array of which a task has, may change only the fields of
+//    kMutableWhileAllocated: everything else would contradict what the scheduler has decided for
+//    it.
 std::vector<std::string> check_change(const kube::JobSpec& before, const kube::JobSpec& now,
                                       bool is_allocated) {
   std::vector<std::string> problems;
@@ -478,6 +479,7 @@ std::vector<std::string> check_change(const kube::JobSpec& before, const kube::J
   // its change is known to be safe.
   for (const std::string& field : kube::changed_fields(before, now)) {
     if (std::ranges::find(kMutableWhileAllocated, field) != kMutableWhileAllocated.end()) continue;
+    if (now.array && field == "spec.control.hold") continue;  // holds those of its tasks that wait
     problems.push_back(field + ": cannot change while the job is allocated; requeue the job first");
   }
   return problems;

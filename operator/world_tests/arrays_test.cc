@@ -159,6 +159,35 @@ TEST_F(ArrayTest, AChangeOfTheArrayLeavesWhatIsAskedOfSingleTasks) {
   expect_no_violations(world);
 }
 
+// What tasks were started with is read from their array's spec, by a new leader, too.
+TEST_F(ArrayTest, ItsSpecIsLockedWhileATaskHasNodes) {
+  world.apply(partition("other", {{"nodes", {{"hostlist", "n[12-16]"}}}}));
+  world.apply(gang_job("sweep", 1, "8s", tasks("0-3", 2)));
+  world.run_for(seconds{3});
+  ASSERT_EQ(array("sweep").counts.running, 2) << world.log_tail();
+  world.patch_job("sweep", {{"control", {{"hold", true}}}, {"array", {{"parallelism", 3}}}});
+  world.run_for(seconds{1});
+  EXPECT_THAT(world.condition("Job", "sweep", "Accepted"), HasSubstr("True"));
+  world.patch_job("sweep", {{"partitions", {"other"}}});
+  world.run_for(seconds{1});
+  EXPECT_THAT(world.condition("Job", "sweep", "Accepted"),
+              HasSubstr("spec.partitions: cannot change while the job is allocated"));
+  world.run_for(seconds{15});
+  EXPECT_EQ(array("sweep").succeeded, "0-1") << world.log_tail();
+  EXPECT_THAT(world.condition("Job", "sweep", "Accepted"), HasSubstr("True")) << world.log_tail();
+  world.patch_job("sweep", {{"control", {{"hold", false}}}});
+  world.run_for(seconds{3});
+  ASSERT_EQ(array("sweep").counts.running, 2) << world.log_tail();
+  EXPECT_EQ(array("sweep").tasks.front().partition, "other");
+  // The last one leaves its nodes by a requeue.
+  world.patch_job("sweep", {{"partitions", {"batch"}}});
+  world.run_for(seconds{1});
+  EXPECT_THAT(world.condition("Job", "sweep", "Accepted"), HasSubstr("False"));
+  world.patch_job("sweep", {{"control", {{"requeueRequest", 1}}}});
+  world.run_for(seconds{4});
+  EXPECT_THAT(world.condition("Job", "sweep", "Accepted"), HasSubstr("True")) << world.log_tail();
+}
+
 TEST_F(ArrayTest, ACancelEndsAllTasks) {
   world.apply(gang_job("sweep", 1, "", tasks("0-99")));
   world.run_for(seconds{5});
