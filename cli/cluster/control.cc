@@ -52,18 +52,17 @@ nlohmann::json encoded(const std::vector<kube::TaskControl>& entries) {
   return kube::encode(job)["spec"]["control"]["tasks"];
 }
 
-// The numbers of the counter that single tasks and their array share: higher than any before.
-std::int64_t next_request(const kube::Job& job, const std::map<int, std::int64_t>& asked,
-                          const std::optional<std::int64_t>& of_array) {
-  std::int64_t last = of_array.value_or(0);
-  for (const auto& [task, value] : asked) last = std::max(last, value);
-  if (job.status.array) {
-    for (const kube::ArrayTask& entry : job.status.array->tasks) {
-      if (!entry.observed) continue;
-      last = std::max({last, entry.observed->requeue_request, entry.observed->release_request});
+// Raises the counter of each of these tasks above what was asked of it and what was carried out.
+// Tasks of the same count are one entry of control.tasks, and most of them have the same.
+void raise_requests(std::map<int, std::int64_t>& asked, const std::vector<int>& tasks,
+                    const kube::JobStatus& of_array, std::int64_t kube::JobObserved::*counter) {
+  std::map<int, std::int64_t> done;
+  if (of_array.array) {
+    for (const kube::ArrayTask& entry : of_array.array->tasks) {
+      if (entry.observed) done[entry.task] = (*entry.observed).*counter;
     }
   }
-  return last + 1;
+  for (const int task : tasks) asked[task] = std::max(asked[task], done[task]) + 1;
 }
 
 // The change of spec.control that does it to some tasks of an array.
@@ -71,8 +70,8 @@ base::Result<nlohmann::json> task_change(const kube::Job& job, ControlVerb verb,
                                          const std::vector<int>& tasks) {
   if (!job.spec.array)
     return base::invalid_argument("it has no tasks; leave out what stands behind the _");
-  const kube::JobControl& control = job.spec.control;
-  TaskWishes wishes{control.tasks};
+  TaskWishes wishes{job.spec.control.tasks};
+  wishes.drop_done(job.status);
   const auto set = [&](auto& field, auto value) {
     for (const int task : tasks) field[task] = value;
   };
@@ -87,16 +86,16 @@ base::Result<nlohmann::json> task_change(const kube::Job& job, ControlVerb verb,
       set(wishes.cancel, true);
       break;
     case ControlVerb::kRequeue:
-      set(wishes.requeue_request,
-          next_request(job, wishes.requeue_request, control.requeue_request));
+      raise_requests(wishes.requeue_request, tasks, job.status,
+                     &kube::JobObserved::requeue_request);
       break;
     case ControlVerb::kHold:
       set(wishes.hold, true);
       break;
     case ControlVerb::kRelease:
       set(wishes.hold, false);
-      set(wishes.release_request,
-          next_request(job, wishes.release_request, control.release_request));
+      raise_requests(wishes.release_request, tasks, job.status,
+                     &kube::JobObserved::release_request);
       break;
   }
   kube::JobControl changed;
@@ -113,6 +112,7 @@ base::Result<nlohmann::json> task_change(const kube::Job& job, ControlVerb verb,
 nlohmann::json for_all_tasks(const kube::Job& job, ControlVerb verb, nlohmann::json change) {
   if (job.spec.control.tasks.empty()) return change;
   TaskWishes wishes{job.spec.control.tasks};
+  wishes.drop_done(job.status);
   const bool is_hold = verb == ControlVerb::kHold || verb == ControlVerb::kRelease;
   if (is_hold) wishes.hold.clear();
   if (verb == ControlVerb::kSuspend || verb == ControlVerb::kResume) wishes.suspend.clear();

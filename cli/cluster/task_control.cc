@@ -41,6 +41,27 @@ TaskWishes::TaskWishes(const std::vector<kube::TaskControl>& entries) {
   }
 }
 
+void TaskWishes::drop_done(const kube::JobStatus& of_array) {
+  if (!of_array.array) return;
+  const kube::TaskOutcomes outcomes{*of_array.array};
+  const auto drop_ended = [&](auto&... wishes) {
+    const auto has_ended = [&](const auto& wish) {
+      return outcomes.of(wish.first) != kube::TaskOutcome::kNone;
+    };
+    (std::erase_if(wishes, has_ended), ...);
+  };
+  drop_ended(hold, suspend, cancel, requeue_request, release_request);
+  const auto drop_observed = [](std::map<int, std::int64_t>& wishes, int task, std::int64_t done) {
+    const auto found = wishes.find(task);
+    if (found != wishes.end() && found->second <= done) wishes.erase(found);
+  };
+  for (const kube::ArrayTask& entry : of_array.array->tasks) {
+    if (!entry.observed) continue;
+    drop_observed(requeue_request, entry.task, entry.observed->requeue_request);
+    drop_observed(release_request, entry.task, entry.observed->release_request);
+  }
+}
+
 std::vector<kube::TaskControl> TaskWishes::entries() const {
   std::vector<kube::TaskControl> all;
   add_entries(all, hold, &kube::TaskControl::hold);

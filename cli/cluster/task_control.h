@@ -19,6 +19,9 @@ struct TaskWishes {
   std::map<int, std::int64_t> requeue_request, release_request;
 
   explicit TaskWishes(const std::vector<kube::TaskControl>& entries);
+  // Drops what asks for nothing any more: wishes of tasks that have ended, and requests that were
+  // carried out.
+  void drop_done(const kube::JobStatus& of_array);
   std::vector<kube::TaskControl> entries() const;
 };
 

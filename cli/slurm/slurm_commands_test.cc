@@ -4,12 +4,14 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <utility>
 
 #include "api/scheduler_config.h"
+#include "base/number_list.h"
 #include "cli/cluster/batch_variables.h"
 #include "cli/slurm/job_facts.h"
 #include "cli/slurm/scontrol_show.h"
@@ -398,6 +400,48 @@ TEST_F(SlurmArrays, PartsAreCanceledHeldAndReleased) {
   EXPECT_THAT(wishes(), testing::Not(testing::Contains("0,2: release")));
   EXPECT_EQ(slurm("scancel", {"1001"}).code, kExitOk);
   EXPECT_EQ(spec().control.cancel, true);
+}
+
+// Requests that were carried out, or are about tasks that have ended, make room for others, and
+// tasks of which as much was asked are one entry.
+TEST_F(SlurmArrays, RequestsNeverFillTheirList) {
+  kube::JobSpec wide;
+  wide.array = kube::JobArray{.tasks = "0-99", .parallelism = {}};
+  kube::JobStatus status;
+  status.job_id = 2001;
+  status.array.emplace();
+  add_job("team-b", "wide", wide, status);
+  const auto job = [&] { return *client_.get<kube::Job>({"team-b", "wide"}); };
+  for (int round = 0; round < 200; ++round) {
+    const int task = round % 100;
+    ASSERT_EQ(slurm("scontrol", {"requeue", "2001_" + std::to_string(task)}).code, kExitOk);
+    kube::Job changed = job();
+    const kube::Job before = changed;
+    std::int64_t asked = 0;
+    for (const kube::TaskControl& each : before.spec.control.tasks) {
+      const auto numbers = base::parse_number_list(each.tasks, 99);
+      if (std::ranges::count(*numbers, task) > 0) asked = each.requeue_request.value_or(asked);
+    }
+    EXPECT_EQ(asked, round / 100 + 1);
+    EXPECT_LE(before.spec.control.tasks.size(), 2U) << "round " << round;
+    if (round % 3 == 0) {  // the operator has carried it out
+      changed.status.array->tasks.push_back(
+          {.task = task, .observed = kube::JobObserved{.requeue_request = asked}});
+      ASSERT_TRUE(client_.patch_status_from(before, changed).ok());
+    }
+  }
+  const kube::Job before = job();
+  kube::Job changed = before;
+  changed.status.array->failed = "0-49";
+  ASSERT_TRUE(client_.patch_status_from(before, changed).ok());
+  EXPECT_EQ(slurm("scancel", {"2001_99"}).code, kExitOk);
+  for (const kube::TaskControl& each : job().spec.control.tasks) {
+    const auto numbers = base::parse_number_list(each.tasks, 99);
+    for (const int task : *numbers) {
+      EXPECT_GE(task, 50);
+      EXPECT_LT(task % 3, 2) << "was carried out";
+    }
+  }
 }
 
 TEST_F(SlurmArrays, AFilterNamesTasks) {
