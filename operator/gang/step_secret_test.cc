@@ -4,7 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <regex>
 
 #include "operator/gang/pod_builder.h"
 #include "operator/testing/job_of_spec.h"
@@ -48,6 +51,19 @@ TEST(StepSecret, OnePodHasNeitherASecretNorAPort) {
   EXPECT_THAT(text, Not(HasSubstr("secret")));
   EXPECT_THAT(text, Not(HasSubstr("--port")));
   EXPECT_THAT(text, Not(HasSubstr("dnsConfig")));
+}
+
+// The API server refuses any other from the operator.
+TEST(StepSecret, HasANameThatItsPolicyAllows) {
+  std::ifstream file{KUBEGANG_SOURCE_DIR "/charts/kubegang/templates/admission.yaml"};
+  const std::string text{std::istreambuf_iterator<char>{file}, {}};
+  const std::size_t end = text.find("-steps$'");
+  ASSERT_NE(end, std::string::npos);
+  const std::size_t begin = text.rfind("+ '", end) + 3;
+  const std::regex allowed{"sweep" + text.substr(begin, end - begin) + "-steps"};
+  EXPECT_TRUE(std::regex_match(step_secret_name({"sweep", "u-1", 1}), allowed));
+  EXPECT_TRUE(std::regex_match(step_secret_name({"sweep", "u-1", 1, 100'000}), allowed));
+  EXPECT_FALSE(std::regex_match(step_secret_name({"other", "u-1", 1}), allowed));
 }
 
 TEST(StepSecret, PodsOfOneStartMountTheSame) {

@@ -140,6 +140,7 @@ step_secret() {  # NAME FIELDS
 }
 good='type: Opaque, immutable: true, data: {key: AAAA}'
 allow "the key of a start" with_token "$operator" create -f <(step_secret "one-bcdfg-steps" "$good")
+allow "that of a task of an array" with_token "$operator" create -f <(step_secret "one-17-bcdfg-steps" "$good")
 deny "a Secret of another name" "have its name, five characters" with_token "$operator" create -f <(step_secret another-bcdfg-steps "$good")
 deny "a Secret of nobody" "have its name, five characters" with_token "$operator" create -f <(owners='' step_secret "one-bcdfh-steps" "$good")
 deny "a Secret of another type" "immutable Secrets of type Opaque" \
