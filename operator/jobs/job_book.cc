@@ -226,7 +226,8 @@ bool JobBook::put_pod(const kube::ObjectKey& key, const PodPlace& place) {
 
 void JobBook::erase_pod(const kube::ObjectKey& key, const PodPlace& place, const kube::Pod* next) {
   JobRecord* job = peek(place.job_uid);
-  if (job == nullptr) return;
+  // Its array may wait for it to be gone.
+  if (job == nullptr) return touch(uid_in(place.job_uid));
   // A pod that was made again under its name has another UID: the old one is gone.
   const auto known = job->pods.find(key.name);
   if (known != job->pods.end() &&

@@ -119,8 +119,12 @@ struct ArrayRecord {
   std::map<int, bool> told_holds;
   std::set<int> told_cancels;
   std::int64_t told_generation = -1;
-  // Pods of tasks that have ended, which are kept for their logs, the oldest first.
-  std::deque<std::string> failed_pods, good_pods;
+  // Pods of tasks that have ended, which are kept for their logs, the oldest first, each until it
+  // is gone.
+  struct KeptPod {
+    std::string name, uid;
+  };
+  std::deque<KeptPod> failed_pods, good_pods;
 
   bool has_begun() const { return !tasks.empty() || outcomes.ended() > 0; }
   // Some of its tasks have neither ended nor a record.

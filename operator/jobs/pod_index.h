@@ -58,6 +58,19 @@ class PodIndex {
     }
   }
 
+  // Calls action(place) for the pods of the tasks of that array.
+  template <typename Action>
+  void for_each_of_tasks(const kube::ObjectKey& array, const std::string& uid,
+                         Action action) const {
+    const std::string keys = uid + "/";
+    const std::string prefix = array.name + "-";
+    for (auto at = places_.lower_bound({array.ns, prefix});
+         at != places_.end() && at->first.ns == array.ns && at->first.name.starts_with(prefix);
+         ++at) {
+      if (at->second.job_uid.starts_with(keys)) action(at->second);
+    }
+  }
+
  private:
   std::map<kube::ObjectKey, PodPlace> places_;
   base::Timers<kube::ObjectKey> expected_;

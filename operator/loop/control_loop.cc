@@ -1,6 +1,7 @@
 #include "operator/loop/control_loop.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/check.h"
@@ -177,10 +178,13 @@ void ControlLoop::reconcile(JobRecord& job) {
     adopted_.observe_job(job);
     gated_.observe_job(job);
     leave_orphans(job);
+    if (job.array) delete_old_pods(job);
+    if (job.array && !job.deleting.empty()) return;  // until they are gone
     (void)jobs_.put_away(job);
     return;
   } else {
     wishes_.heed(job);
+    if (job.array) delete_old_pods(job);
     if (job.array) end_array(job);
   }
   // 2. What its pods say. They are neither made nor ended before the commit point is stored.
@@ -234,24 +238,38 @@ void ControlLoop::end_array(JobRecord& array) {
 
 // The pods of the last tasks stay, as those of any job that has ended: for their logs.
 void ControlLoop::keep_newest_pods(JobRecord& array, const JobRecord& ended) {
-  constexpr std::size_t kFailedKept = 100;
-  constexpr std::size_t kGoodKept = 10;
   const bool is_good = ended.wanted().state == kube::JobState::kCompleted;
-  std::deque<std::string>& kept = is_good ? array.array->good_pods : array.array->failed_pods;
-  for (const auto& [name, pod] : ended.pods) kept.push_back(name);
-  delete_old_pods(array, array.array->failed_pods, kFailedKept);
-  delete_old_pods(array, array.array->good_pods, kGoodKept);
+  auto& kept = is_good ? array.array->good_pods : array.array->failed_pods;
+  for (const auto& [name, pod] : ended.pods) kept.push_back({name, pod->metadata.uid});
+  delete_old_pods(array);
 }
 
-void ControlLoop::delete_old_pods(JobRecord& array, std::deque<std::string>& kept,
-                                  std::size_t most) {
-  while (kept.size() > most) {
-    const PodPlace* place = pods_.find({array.key.ns, kept.front()});
+void ControlLoop::delete_old_pods(JobRecord& array) {
+  constexpr std::size_t kFailedKept = 100;
+  constexpr std::size_t kGoodKept = 10;
+  delete_oldest(array, array.array->failed_pods, kFailedKept);
+  delete_oldest(array, array.array->good_pods, kGoodKept);
+}
+
+// One whose deletion fails is deleted at the next look. Cost: those that are too many.
+void ControlLoop::delete_oldest(JobRecord& array, std::deque<ArrayRecord::KeptPod>& kept,
+                                std::size_t most) {
+  const std::size_t too_many = kept.size() - std::min(kept.size(), most);
+  std::deque<ArrayRecord::KeptPod> left;
+  for (std::size_t i = 0; i < too_many; ++i) {
+    ArrayRecord::KeptPod pod = std::move(kept.front());
     kept.pop_front();
-    if (place == nullptr || place->pod == nullptr || uid_in(place->job_uid) != array.uid) continue;
-    writer_.submit(
-        DeletePod{kube::key_of(place->pod->metadata), place->pod->metadata.uid, array.uid});
+    const kube::ObjectKey key{array.key.ns, pod.name};
+    const PodPlace* place = pods_.find(key);
+    if (place == nullptr || place->pod == nullptr || place->pod->metadata.uid != pod.uid) {
+      array.deleting.erase(pod.uid);  // it is gone
+      continue;
+    }
+    if (array.deleting.insert(pod.uid).second) writer_.submit(DeletePod{key, pod.uid, array.uid});
+    left.push_back(std::move(pod));
   }
+  kept.insert(kept.begin(), std::make_move_iterator(left.begin()),
+              std::make_move_iterator(left.end()));
 }
 
 void ControlLoop::write_due() {

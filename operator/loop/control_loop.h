@@ -131,7 +131,9 @@ class ControlLoop {
   void end_task(JobRecord& task);
   void end_array(JobRecord& array);
   void keep_newest_pods(JobRecord& array, const JobRecord& ended);
-  void delete_old_pods(JobRecord& array, std::deque<std::string>& kept, std::size_t most);
+  void delete_old_pods(JobRecord& array);
+  void delete_oldest(JobRecord& array, std::deque<ArrayRecord::KeptPod>& kept, std::size_t most);
+  void restore_kept_pods(JobRecord& array);
   void note_change(const std::string& job_uid);
   void write_due();
   void write_due_apart();

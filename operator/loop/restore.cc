@@ -5,6 +5,7 @@
 
 #include "api/array_status.h"
 #include "api/wellknown.h"
+#include "operator/gang/task_key.h"
 #include "operator/jobs/job_report.h"
 #include "operator/jobs/listed_job.h"
 #include "operator/jobs/predecessors.h"
@@ -97,12 +98,32 @@ void ControlLoop::restore() {
   restore_usage();
   restore_unsliced();
   restore_never_frozen();
+  jobs_.for_each_unfinished([this](JobRecord& job) {
+    if (job.array) restore_kept_pods(job);
+  });
   // 5. pods that were decided and not made, endings that were stored and not carried out
   jobs_.touch_all();
   report_.log("leading", {{"term", term_},
                           {"jobs", jobs_.size()},
                           {"restored", jobs_count},
                           {"nodes", nodes_.size()}});
+}
+
+// Those of tasks that have ended, in the order in which they were made.
+void ControlLoop::restore_kept_pods(JobRecord& array) {
+  std::vector<const PodPlace*> places;
+  pods_.for_each_of_tasks(array.key, array.uid, [&](const PodPlace& place) {
+    if (jobs_.peek(place.job_uid) == nullptr && is_finished(*place.pod)) places.push_back(&place);
+  });
+  std::ranges::stable_sort(places, {}, [](const PodPlace* place) {
+    return place->pod->metadata.creation_timestamp.value_or(base::Instant{});
+  });
+  for (const PodPlace* place : places) {
+    const auto task = task_in(place->job_uid);
+    const bool is_good = task && array.array->outcomes.of(*task) == kube::TaskOutcome::kSucceeded;
+    auto& kept = is_good ? array.array->good_pods : array.array->failed_pods;
+    kept.push_back({place->pod->metadata.name, place->pod->metadata.uid});
+  }
 }
 
 // The tasks that have not ended and that have no records wait.

@@ -234,6 +234,15 @@ TEST_F(ArrayTest, ThePodsOfTheLastTasksStay) {
   EXPECT_EQ(world.pods_of("sweep").size(), 10U) << world.log_tail();
 }
 
+TEST_F(ArrayTest, ANewLeaderKnowsThePodsThatWereKept) {
+  world.apply(gang_job("sweep", 1, "1s", tasks("0-29")));
+  ASSERT_TRUE(world.run_until([&] { return array("sweep").counts.succeeded >= 15; }, minutes{5}));
+  world.restart_operator();
+  ASSERT_TRUE(ends("sweep")) << world.log_tail();
+  world.run_for(seconds{10});
+  EXPECT_EQ(world.pods_of("sweep").size(), 10U) << world.log_tail();
+}
+
 // A requeue of what waits asks for nothing, then or later; a release of the whole array is none of
 // tasks that are held by themselves.
 TEST_F(ArrayTest, WhatIsAskedOfATaskThatWaitsDoesNotComeLater) {
