@@ -37,6 +37,17 @@ std::optional<base::Instant> run_began(const kube::JobStatus& status) {
   return starting_since(status);
 }
 
+// The request of its array, which comes before it in the job table, is translated once for all.
+JobVerdict verdict_of_task(const JobRecord& array, const JobRecord& task,
+                           base::Instant submit_time) {
+  JobVerdict verdict;
+  sched::JobRequest& request = verdict.request.emplace(array.request);
+  request.id = task.id;
+  request.submit_time = submit_time;
+  request.array.reset();  // it is a job of its own
+  return verdict;
+}
+
 }  // namespace
 
 // 1. A term above all that were ever used. 2. Configuration and nodes. 3. The jobs as their
@@ -179,10 +190,12 @@ NodesByName ControlLoop::nodes_by_name() const {
 std::optional<sched::JobFacts> ControlLoop::restored_job(JobRecord& job,
                                                          std::vector<sched::KnownJob>& known) {
   const kube::JobStatus& status = job.wanted();
-  JobVerdict verdict =
-      translate_job(*job.object, *job.pod_template, job.id, status.submit_time.value_or(now_),
-                    {policy_.configuration(), nodes_.capacity(),
-                     nodes_.unusable_for(*job.pod_template, job.object->spec)});
+  const base::Instant submit_time = status.submit_time.value_or(now_);
+  JobVerdict verdict = job.task ? verdict_of_task(jobs_.array_of(job), job, submit_time)
+                                : translate_job(*job.object, *job.pod_template, job.id, submit_time,
+                                                {policy_.configuration(), nodes_.capacity(),
+                                                 nodes_.unusable_for(*job.pod_template,
+                                                                     job.object->spec)});
   const bool allocated = status.allocation.has_value();
   // A job that was accepted keeps its place in the queue while its partition is away, since an
   // administrator may only be about to create it again.
@@ -197,7 +210,7 @@ std::optional<sched::JobFacts> ControlLoop::restored_job(JobRecord& job,
   // A job that runs goes on, whatever its spec would be worth today.
   sched::JobRequest request =
       verdict.request ? std::move(*verdict.request)
-                      : plain_request(*job.object, job.id, status.submit_time.value_or(now_));
+                      : plain_request(*job.object, job.id, submit_time);
   // The user may have changed the limit while there was no leader: that is told later, by the loop.
   if (allocated && status.observed) request.time_limit = status.observed->time_limit;
   Predecessors predecessors = find_predecessors(jobs_, job);
@@ -205,7 +218,6 @@ std::optional<sched::JobFacts> ControlLoop::restored_job(JobRecord& job,
   std::ranges::copy(predecessors.known, std::back_inserter(known));
   job.wanted().dependency = shown_terms(*job.object, request.dependency, status.dependency);
   if (job.array) job.array->all = request.array->tasks;
-  if (job.task) request.array.reset();  // it is a job of its own
   sched::JobFacts restored = sched::JobFacts::of(std::move(request));
   if (job.array) restored.array = restored_array(*job.array);
   restored.terms = stored_terms(job.object->spec, status);
