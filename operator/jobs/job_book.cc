@@ -177,7 +177,7 @@ JobRecord& JobBook::make_task(JobRecord& array, int number, const kube::ArrayTas
     task.wanted().observed = kube::JobObserved{};
     if (array.deleted) task.status.saw_gone();
   }
-  array.array->tasks[number] = &task;
+  array.array->add_task(number, task);
   unfinished_[key] = &task;
   if (array.id.number() != 0) set_id(task, sched::JobId::of_task(array.id, number));
   touch(key);
@@ -443,7 +443,7 @@ void JobBook::forget(JobRecord& job) {
   marked_.erase(uid);
   if (job.task) {
     JobRecord& array = array_of(job);
-    array.array->tasks.erase(*job.task);
+    array.array->erase_task(*job.task);
     touch(array.uid);
     jobs_.erase(uid);
     return;

@@ -126,14 +126,23 @@ struct ArrayRecord {
   };
   std::deque<KeptPod> failed_pods, good_pods;
 
+  void add_task(int number, JobRecord& task) {
+    if (tasks.insert_or_assign(number, &task).second && is_open(number)) ++open_records;
+  }
+  void erase_task(int number) {
+    if (tasks.erase(number) > 0 && is_open(number)) --open_records;
+  }
+  void note_outcome(int number, kube::TaskOutcome outcome) {
+    if (is_open(number) && tasks.contains(number)) --open_records;
+    outcomes.set(number, outcome);
+  }
   bool has_begun() const { return !tasks.empty() || outcomes.ended() > 0; }
   // Some of its tasks have neither ended nor a record.
-  bool has_rest() const {
-    const auto unfinished = std::ranges::count_if(tasks, [this](const auto& task) {
-      return outcomes.of(task.first) == kube::TaskOutcome::kNone;
-    });
-    return !rest_ended && outcomes.ended() + static_cast<int>(unfinished) < all.size();
-  }
+  bool has_rest() const { return !rest_ended && outcomes.ended() + open_records < all.size(); }
+
+ private:
+  bool is_open(int number) const { return outcomes.of(number) == kube::TaskOutcome::kNone; }
+  int open_records = 0;  // of tasks that have not ended
 };
 
 struct JobRecord {

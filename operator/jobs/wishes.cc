@@ -117,12 +117,13 @@ void Wishes::heed_task(JobRecord& task) {
 // of the array.
 void Wishes::give_number(JobRecord& task) {
   JobRecord& array = parts_.jobs.array_of(task);
-  const auto& tasks = array.array->tasks;
-  const bool is_last = std::ranges::all_of(tasks, [&](const auto& each) {
+  const auto has_other_number = [&](const auto& each) {
     const auto& number = each.second->wanted().job_id;
     return each.second == &task || (number && *number != array.id.number());
-  });
-  if (!array.array->has_rest() && is_last) {
+  };
+  const bool is_last =
+      !array.array->has_rest() && std::ranges::all_of(array.array->tasks, has_other_number);
+  if (is_last) {
     task.wanted().job_id = array.id.number();
   } else if (const auto id = numbers_.next(task.uid)) {
     task.wanted().job_id = id->number();

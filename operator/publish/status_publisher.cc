@@ -250,7 +250,7 @@ void StatusPublisher::gather_tasks(JobRecord& array, base::Instant now) {
     }
     const kube::JobStatus& status = is_said ? task->wanted() : task->status.stored();
     if (status.state && kube::is_final(*status.state)) {
-      record.outcomes.set(number, task_outcome_of(state_of(*status.state)));
+      record.note_outcome(number, task_outcome_of(state_of(*status.state)));
       record.exit_code = std::max(record.exit_code, status.exit_code.value_or(0));
     } else if (status.starts || (waits_for_itself(status, array.wanted()) && ++told < kWaitsTold)) {
       shown.tasks.push_back(kube::task_entry(number, status));
@@ -262,7 +262,7 @@ void StatusPublisher::gather_tasks(JobRecord& array, base::Instant now) {
     record.all.each([&](int number) {
       const bool is_open = record.outcomes.of(number) == kube::TaskOutcome::kNone;
       if (is_open && !record.tasks.contains(number)) {
-        record.outcomes.set(number, *record.rest_ended);
+        record.note_outcome(number, *record.rest_ended);
       }
     });
   }
