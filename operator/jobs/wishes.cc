@@ -152,7 +152,10 @@ void Wishes::tell_tasks(JobRecord& array) {
       continue;
     }
     const bool of_array = array.request.hold;
-    const bool hold = wish.hold.value_or(of_array);
+    // The array may be held because it is suspended.
+    const bool goes_on = wish.suspend && !*wish.suspend;
+    const bool hold = wish.hold.value_or(
+        goes_on ? array.object->spec.control.hold.value_or(false) : of_array);
     const auto [told, is_new] = record.told_holds.try_emplace(number, of_array);
     if (std::exchange(told->second, hold) == hold) continue;
     if (hold) {

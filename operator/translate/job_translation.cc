@@ -409,8 +409,10 @@ sched::JobRequest plain_request(const kube::Job& job, sched::JobId id, base::Ins
   }
   request.nice = spec.schedule.nice.value_or(0);
   request.hold = spec.control.hold.value_or(false);
-  // Of an array the tasks that run are suspended, and not the rest.
-  request.suspend = !spec.array && spec.control.suspend.value_or(false);
+  // Of an array the tasks that run are suspended, and the rest does not start.
+  const bool suspend = spec.control.suspend.value_or(false);
+  request.suspend = !spec.array && suspend;
+  request.hold = request.hold || (spec.array && suspend);
   request.requeue = spec.lifecycle.requeue;
   if (!spec.adopted.empty()) request.requeue = false;  // others have made its pods: once
   if (spec.array) request.array = array_request(*spec.array);

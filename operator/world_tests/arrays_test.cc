@@ -226,6 +226,28 @@ TEST_F(ArrayTest, ADeletedArrayTakesItsPodsWithIt) {
   expect_no_violations(world);
 }
 
+// One would be suspended at its start, and give its cores to the next.
+TEST_F(ArrayTest, NoTaskStartsWhileItsArrayIsSuspended) {
+  world.apply(gang_job("sweep", 1, "5s", tasks("0-11")));
+  world.run_for(seconds{3});
+  ASSERT_THAT(started("sweep"), ElementsAre(0, 1, 2, 3, 4)) << world.log_tail();
+  world.patch_job("sweep", {{"control", {{"suspend", true}}}});
+  world.run_for(seconds{20});
+  EXPECT_THAT(started("sweep"), ElementsAre(0, 1, 2, 3, 4)) << world.log_tail();
+  EXPECT_EQ(array("sweep").succeeded, "");
+  // One goes on by itself, and others do by themselves.
+  world.patch_job("sweep",
+                  {{"control",
+                    {{"tasks", {{{"tasks", "2"}, {"suspend", false}},
+                                {{"tasks", "9"}, {"suspend", false}, {"hold", false}}}}}}});
+  world.run_for(seconds{20});
+  EXPECT_EQ(array("sweep").succeeded, "2,9") << world.log_tail();
+  world.patch_job("sweep", {{"control", {{"suspend", false}}}});
+  ASSERT_TRUE(ends("sweep")) << world.log_tail();
+  EXPECT_EQ(array("sweep").succeeded, "0-11");
+  expect_no_violations(world);
+}
+
 // Of 30 tasks that ended well ten keep their pods.
 TEST_F(ArrayTest, ThePodsOfTheLastTasksStay) {
   world.apply(gang_job("sweep", 1, "1s", tasks("0-29")));
