@@ -171,6 +171,10 @@ Outcome InstantServer::carry_out(const CreateService& effect) {
 }
 
 // No pod reads it.
+Outcome InstantServer::carry_out(const DeleteStepObjects&) {
+  return StepObjectsDeleted{};
+}
+
 Outcome InstantServer::carry_out(const CreateStepSecret& effect) {
   return StepSecretCreated{effect.job_uid, effect.starts, {}};
 }

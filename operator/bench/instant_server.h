@@ -63,6 +63,7 @@ class InstantServer final : public Writer {
   Outcome carry_out(const StopPod& effect);
   Outcome carry_out(const CreateService& effect);
   Outcome carry_out(const CreateStepSecret& effect);
+  Outcome carry_out(const DeleteStepObjects& effect);
   Outcome carry_out(const TryPod& effect);
   Outcome carry_out(const ReserveIds& effect);
   Outcome carry_out(const SetTaints& effect);

@@ -286,6 +286,11 @@ void set_metadata(Json& pod, const kube::Job& job, const PodSlot& slot, const Po
   pod["metadata"] = std::move(metadata);
 }
 
+std::string host_name(const kube::Job& job, const GangLayout& gang, const PodSlot& slot) {
+  const std::string task = gang.array ? "-" + text(gang.array->task) : "";
+  return job.metadata.name + task + "-" + text(slot.pod_index);
+}
+
 }  // namespace
 
 // Worked out once for all pods of a start: each of them gets the same lists.
@@ -348,8 +353,8 @@ base::Result<Json> build_pod(const kube::Job& job, const PodSlot& slot, const Ga
     spec["terminationGracePeriodSeconds"] = whole_seconds_up(options.kill_wait);
   }
   if (needs_service(job, gang.pods_count)) {
-    spec["hostname"] = job.metadata.name + "-" + std::to_string(slot.pod_index);
-    spec["subdomain"] = service_name(job.metadata.name, gang.array_task());
+    spec["hostname"] = host_name(job, gang, slot);
+    spec["subdomain"] = job.metadata.name;
   } else if (pod["metadata"]["labels"].contains(std::string{kube::kBatchCompletionIndex})) {
     spec["hostname"] =
         pod["metadata"]["labels"].value(std::string{kube::kBatchJobName}, job.metadata.name) + "-" +
@@ -389,9 +394,10 @@ bool needs_service(const kube::Job& job, std::size_t pods_count) {
 }
 
 // A headless service: it only gives the pods names in DNS.
-kube::Service build_service(const kube::Job& job, std::optional<int> array_task) {
+kube::Service build_service(const kube::Job& job, const JobIdentity& identity) {
+  const bool of_task = identity.task && job.spec.batch;
   kube::Service service;
-  service.metadata.name = service_name(job.metadata.name, array_task);
+  service.metadata.name = service_name(identity, job.spec.batch.has_value());
   service.metadata.ns = job.metadata.ns;
   service.metadata.labels[std::string{kube::kLabelJob}] = job.metadata.name;
   service.metadata.owner_references.push_back({.api_version = "kubegang.io/v1alpha1",
@@ -401,8 +407,8 @@ kube::Service build_service(const kube::Job& job, std::optional<int> array_task)
                                                .controller = true});
   service.spec.cluster_ip = "None";
   service.spec.selector[std::string{kube::kLabelJob}] = job.metadata.name;
-  if (array_task) {
-    service.spec.selector[std::string{kube::kLabelArrayTask}] = std::to_string(*array_task);
+  if (of_task) {
+    service.spec.selector[std::string{kube::kLabelArrayTask}] = std::to_string(*identity.task);
   }
   // Members look each other up while they start, before any of them is ready.
   service.spec.publish_not_ready_addresses = true;

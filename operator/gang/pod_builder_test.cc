@@ -126,9 +126,15 @@ TEST(Pods, OfATaskOfAnArrayKnowIt) {
   EXPECT_EQ(pod_json["metadata"]["labels"]["kubegang.io/array-task"], "7");
   EXPECT_EQ(pod_json["metadata"]["labels"]["kubegang.io/job-id"], "43");
   EXPECT_EQ(pod_json["metadata"]["ownerReferences"][0]["uid"], "u-1");
-  EXPECT_EQ(pod_json["spec"]["subdomain"], "sweep-7");
-  EXPECT_EQ(build_service(job, 7).metadata.name, "sweep-7");
-  EXPECT_EQ(build_service(job, 7).spec.selector.at("kubegang.io/array-task"), "7");
+  EXPECT_EQ(pod_json["spec"]["hostname"], "sweep-7-1");
+  EXPECT_EQ(pod_json["spec"]["subdomain"], "sweep");
+  EXPECT_EQ(build_service(job, identity).metadata.name, "sweep") << "one for all tasks";
+  EXPECT_EQ(build_service(job, identity).spec.selector.size(), 1U);
+  kube::Job script = job;
+  script.spec.batch.emplace();
+  const kube::Service own = build_service(script, identity);
+  EXPECT_EQ(own.metadata.name + "-steps", step_secret_name(identity)) << "of this start alone";
+  EXPECT_EQ(own.spec.selector.at("kubegang.io/array-task"), "7");
   std::map<std::string, std::string> env;
   for (const json& one : pod_json["spec"]["containers"][0]["env"]) env[one["name"]] = one["value"];
   EXPECT_EQ(env["SLURM_JOB_ID"], "43");

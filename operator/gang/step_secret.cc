@@ -56,6 +56,11 @@ void set_names(Json& spec, const std::string& service, const std::string& ns,
   spec["dnsConfig"] = std::move(config);
 }
 
+std::string name_of_start(const JobIdentity& job) {
+  const std::string first = pod_name(job, 0);
+  return first.substr(0, first.rfind('-'));
+}
+
 }  // namespace
 
 // "search team-a.svc.cluster.local svc.cluster.local cluster.local": the domain is what stands
@@ -94,13 +99,12 @@ std::vector<std::string> host_names(const std::vector<std::string>& nodes) {
   return names;
 }
 
-std::string service_name(const std::string& job, std::optional<int> task) {
-  return task ? job + "-" + std::to_string(*task) : job;
+std::string service_name(const JobIdentity& job, bool is_batch) {
+  return is_batch && job.task ? name_of_start(job) : std::string{job.name};
 }
 
 std::string step_secret_name(const JobIdentity& job) {
-  const std::string first = pod_name(job, 0);
-  return first.substr(0, first.rfind('-')) + "-steps";
+  return name_of_start(job) + "-steps";
 }
 
 Json build_step_secret(const std::string& ns, const JobIdentity& job, std::string_view key) {
@@ -124,7 +128,7 @@ void join_pods(Json& spec, const kube::Job& job, const PodSlot& slot, const Step
   const JobIdentity identity{job.metadata.name, job.metadata.uid, job.status.starts.value_or(0),
                              network.task};
   spec["hostname"] = network.hosts[static_cast<std::size_t>(slot.node_index)];
-  const std::string service = service_name(job.metadata.name, network.task);
+  const std::string service = service_name(identity, true);
   spec["subdomain"] = service;
   set_names(spec, service + "." + job.metadata.ns, job.metadata.ns, network.dns);
   Json& volumes = spec["volumes"];

@@ -27,10 +27,12 @@ ClusterDns read_cluster_dns(std::string_view resolv_conf);
 std::vector<std::string> host_names(const std::vector<std::string>& nodes);
 
 // Returns the name of the Service by which the pods of one start find each other: the job's name,
-// of a task of an array "<job>-<task>".
-std::string service_name(const std::string& job, std::optional<int> task);
+// also for all tasks of an array. The pods of a batch script have their nodes' names, and two tasks
+// may share a node: each start of one has a Service of its own, "<job>-<task>-<hash>".
+std::string service_name(const JobIdentity& job, bool is_batch);
 
-// "<job>-<hash>-steps": new at each start, and the same for each leader.
+// "<job>-<hash>-steps", of a task of an array "<job>-<task>-<hash>-steps": new at each start, and
+// the same for each leader.
 std::string step_secret_name(const JobIdentity& job);
 // Owned by the Job. `key` is of 32 bytes, as base64 has them.
 nlohmann::json build_step_secret(const std::string& ns, const JobIdentity& job,

@@ -253,16 +253,19 @@ std::optional<StartUndo> PodWrites::answered(const PodPinned& outcome) {
   return job->start.creating.empty() ? undo : std::nullopt;
 }
 
+// The tasks of an array share one, which is noted in the record of the array.
 void PodWrites::ensure_service(JobRecord& job) {
-  GangStart& start = job.start;
+  if (!needs_service(*job.object, job.start.slots.size())) return;
+  const bool is_shared = job.task && !job.object->spec.batch;
+  JobRecord& owner = is_shared ? parts_.jobs.array_of(job) : job;
+  GangStart& start = owner.start;
   // Pods do not wait for the Service: they resolve names only once they run, and by then it is
   // there as a rule.
-  if (start.has_service || !needs_service(*job.object, start.slots.size())) return;
-  if (start.service_tries.is_under_way()) return;
+  if (start.has_service || start.service_tries.is_under_way()) return;
   if (!start.service_tries.may_begin(parts_.now))
     return parts_.jobs.set_timer(job, start.service_tries.due());
   start.service_tries.begin();
-  writer_.submit(CreateService{build_service(*job.object, job.task), job.uid});
+  writer_.submit(CreateService{build_service(*job.object, job.identity()), owner.uid});
 }
 
 void PodWrites::answered(ServiceCreated&& outcome) {
@@ -277,6 +280,9 @@ void PodWrites::answered(ServiceCreated&& outcome) {
   start.service_tries.failed(parts_.now);
   ++counters_.write_failures;
   parts_.jobs.touch(job->uid);
+  if (job->array) {
+    for (const auto& [number, task] : job->array->tasks) parts_.jobs.touch(task->uid);
+  }
   // Once for each reason.
   const std::string& why = outcome.status.error().message;
   if (std::exchange(start.service_problem, why) == why) return;

@@ -207,6 +207,10 @@ void ControlLoop::end_task(JobRecord& task) {
   const bool is_stored =
       task.status.urgency() == WriteUrgency::kClean && !task.status.is_in_flight();
   if (!is_stored || task.start.launching || !task.start.creating.empty()) return;
+  // The pods that stay need neither.
+  if (task.object->spec.batch && task.start.slots.size() > 1) {
+    writer_.submit(DeleteStepObjects{task.key, task.uid, task.wanted().starts.value_or(0)});
+  }
   keep_newest_pods(jobs_.array_of(task), task);
   jobs_.forget(task);
 }

@@ -192,6 +192,7 @@ class ControlLoop {
   void answered(PodPinned&& outcome);
   void answered(ServiceCreated&& outcome) { pod_writes_.answered(std::move(outcome)); }
   void answered(StepSecretCreated&& outcome);
+  void answered(StepObjectsDeleted&&) {}
   void answered(PodTried&& outcome) { wishes_.answered(std::move(outcome)); }
   void answered(IdsReserved&& outcome);
   void answered(TaintsSet&& outcome);

@@ -22,6 +22,8 @@ namespace {
 
 // Names of hosts add "-" and an index, and a host name is a DNS label of at most 63 characters.
 constexpr std::size_t kJobNameMax = 52;
+// Those of tasks of an array add the number of the task, too.
+constexpr std::size_t kArrayNameMax = 48;
 // Bounds of ours. They only keep a single job from costing the scheduler more than it may.
 constexpr std::size_t kPartitionsMax = 32;
 constexpr std::size_t kTermsMax = 1'024;
@@ -88,12 +90,13 @@ class Checker {
     const auto legal = [](char c) {
       return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
     };
-    const bool label = !name.empty() && name.size() <= kJobNameMax && name[0] >= 'a' &&
+    const std::size_t most = spec_.array ? kArrayNameMax : kJobNameMax;
+    const bool label = !name.empty() && name.size() <= most && name[0] >= 'a' &&
                        name[0] <= 'z' && name.back() != '-' &&
                        std::all_of(name.begin(), name.end(), legal);
     if (label) return;
     problem("metadata.name: \"" + name + "\" must be a DNS label of at most " +
-            std::to_string(kJobNameMax) +
+            std::to_string(most) +
             " characters that begins with a letter, names of pods and hosts are made from it; "
             "create the job under another name");
   }

@@ -282,6 +282,77 @@ TEST_F(ArrayTest, WhatIsAskedOfATaskThatWaitsDoesNotComeLater) {
   }
 }
 
+// Each task that has started has an entry, also while it waits again, held by its user; and each
+// release of the array, or of others by themselves, would start more.
+class LargeArrayTest : public ::testing::TestWithParam<bool> {};
+
+TEST_P(LargeArrayTest, NoSequenceOfRequestsMakesTheStatusGrow) {
+  World world{{.nodes = {"n12", "n13"}, .cpus = 600, .pods_per_node = 700}};
+  json config = linear_config();
+  config["spec"]["select"] = {{"type", "ConsTres"}, {"memory", false}};
+  config["spec"]["requeue"] = {{"delay", "8s"}};
+  config["spec"]["killWait"] = "2s";
+  world.apply(config);
+  world.apply(partition("batch", {{"nodes", {{"hostlist", "n[12-13]"}}}, {"default", true}}));
+  world.tick = seconds{1};
+  json job = gang_job("sweep", 1, "", tasks("0-4999"));
+  job["spec"]["resources"] = {{"tasks", 1}};
+  json control{{"hold", GetParam()}, {"tasks", json::array()}};
+  const auto apply = [&](base::Duration duration) {
+    job["spec"]["control"] = control;
+    world.apply(job);
+    world.run_for(duration);
+  };
+  const auto status = [&] { return *world.job("sweep").status.array; };
+  for (int round = 0; round < 3; ++round) {
+    const std::string first = std::to_string(round * 500);
+    const std::string next = first + "-" + std::to_string(round * 500 + 499);
+    control["releaseRequest"] = GetParam() ? 0 : round;
+    if (GetParam()) control["tasks"].push_back({{"tasks", next}, {"hold", false}});
+    apply(seconds{10});
+    ASSERT_EQ(status().counts.running, round < 2 ? 500 : 0) << "round " << round;
+    // They wait for their delay, and are held then.
+    control["tasks"].push_back({{"tasks", next}, {"requeueRequest", 1}});
+    apply(seconds{6});
+    control["tasks"].push_back({{"tasks", next}, {"hold", true}});
+    apply(seconds{6});
+    EXPECT_LE(status().tasks.size(), 1'100U) << "round " << round;
+  }
+  EXPECT_EQ(status().counts.running, 0);
+  EXPECT_EQ(world.job("sweep").status.reason, GetParam() ? "JobHeldUser" : "JobArrayTaskLimit");
+  // What has started starts again, after a change of leaders, too, and nothing else.
+  world.restart_operator();
+  world.patch_job("sweep", {{"control", {{"hold", false}, {"tasks", nullptr}}}});
+  world.run_for(seconds{10});
+  EXPECT_EQ(status().counts.running, 500);
+  EXPECT_LE(status().tasks.size(), 1'100U);
+}
+INSTANTIATE_TEST_SUITE_P(Held, LargeArrayTest, ::testing::Bool());
+
+// No other job, whatever its name, has to share it.
+TEST_F(ArrayTest, AllTasksHaveOneService) {
+  world.apply(gang_job("sweep", 2, "3s", tasks("0-3")));
+  world.apply(gang_job("sweep-1", 2, "3s"));
+  world.run_for(seconds{3});
+  std::set<std::string> hosts;
+  for (const kube::Pod& pod : world.pods_of("sweep")) {
+    const auto raw = world.client().call_json(
+        kube::Method::kGet, "/api/v1/namespaces/team-a/pods/" + pod.metadata.name);
+    ASSERT_TRUE(raw.ok());
+    hosts.insert((*raw)["spec"]["hostname"].get<std::string>() + "." +
+                 (*raw)["spec"]["subdomain"].get<std::string>());
+  }
+  EXPECT_THAT(hosts, ::testing::IsSupersetOf({"sweep-0-0.sweep", "sweep-0-1.sweep"}));
+  ASSERT_TRUE(ends("sweep")) << world.log_tail();
+  ASSERT_TRUE(ends("sweep-1")) << world.log_tail();
+  const auto services =
+      world.client().call_json(kube::Method::kGet, "/api/v1/namespaces/team-a/services");
+  ASSERT_TRUE(services.ok());
+  std::set<std::string> names;
+  for (const json& service : (*services)["items"]) names.insert(service["metadata"]["name"]);
+  EXPECT_THAT(names, ElementsAre("sweep", "sweep-1"));
+}
+
 // Nodes that tasks share take turns between them, each by its own entry.
 TEST_F(ArrayTest, TasksTakeTurns) {
   world.apply(partition("batch", force("n[12-13]")));

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "kube/api/time_format.h"
+#include "operator/gang/pod_builder.h"
 #include "operator/gang/step_secret.h"
 #include "operator/testing/world.h"
 #include "operator/write/actuator.h"
@@ -399,6 +400,29 @@ TEST(TwoOperators, OfTheStepSecretsOfAJobTheLastOneIsKept) {
     ASSERT_TRUE(list.ok());
     ASSERT_EQ((*list)["items"].size(), 1U) << starts;
     EXPECT_EQ((*list)["items"][0]["metadata"]["name"], step_secret_name({"script", uid, starts}));
+  }
+}
+
+TEST(Actuator, DeletesWhatTheStepsOfATaskNeeded) {
+  World world{{}};
+  world.apply(gang_job("script", 2, ""));
+  kube::Job job = world.job("script");
+  job.spec.batch.emplace();
+  const std::string uid = job.metadata.uid;
+  const kube::ObjectKey key{"team-a", "script"};
+  const Actuator actuator{world.client()};
+  for (const int task : {7, 8}) {
+    ASSERT_TRUE(world.client().create(build_service(job, {"script", uid, 1, task})).ok());
+    actuator.carry_out(CreateStepSecret{key, uid + "/" + std::to_string(task), 1});
+  }
+  actuator.carry_out(DeleteStepObjects{key, uid + "/7", 1});
+  for (const char* const kind : {"secrets", "services"}) {
+    const auto list = world.client().call_json(
+        kube::Method::kGet, std::string{"/api/v1/namespaces/team-a/"} + kind);
+    ASSERT_TRUE(list.ok());
+    ASSERT_EQ((*list)["items"].size(), 1U) << kind;
+    const std::string name = (*list)["items"][0]["metadata"]["name"];
+    EXPECT_TRUE(name.starts_with("script-8-")) << name;
   }
 }
 

@@ -14,6 +14,7 @@
 #include "operator/gang/gang_observation.h"
 #include "operator/gang/pod_pin.h"
 #include "operator/gang/step_secret.h"
+#include "operator/gang/task_key.h"
 #include "operator/jobs/pod_index.h"
 #include "operator/loop/kept_fields.h"
 #include "operator/translate/batch_job_translation.h"
@@ -55,6 +56,7 @@ struct PointOf {
   WritePoint operator()(const StopPod&) const { return WritePoint::kPodStop; }
   WritePoint operator()(const CreateService&) const { return WritePoint::kServiceCreate; }
   WritePoint operator()(const CreateStepSecret&) const { return WritePoint::kStepSecretCreate; }
+  WritePoint operator()(const DeleteStepObjects&) const { return WritePoint::kStepDelete; }
   WritePoint operator()(const TryPod&) const { return WritePoint::kPodTry; }
   WritePoint operator()(const ReserveIds&) const { return WritePoint::kJobIds; }
   WritePoint operator()(const SetTaints&) const { return WritePoint::kTaint; }
@@ -266,22 +268,32 @@ class CarryOut {
     // The operator may not read Secrets, so it does not look whose it is: its name is this start's.
     const bool exists = !result.ok() && result.error().code == base::Code::kAlreadyExists;
     if (!exists) outcome.status = result.status();
-    if (outcome.status.ok() && effect.starts > 1) delete_step_secret(effect, effect.starts - 1);
+    // That start's pods are gone, and nobody has its key any more.
+    if (outcome.status.ok() && effect.starts > 1) {
+      delete_step_objects(effect.job.ns, identity_of(effect, effect.starts - 1));
+    }
     return outcome;
   }
 
+  Outcome operator()(const DeleteStepObjects& effect) const {
+    delete_step_objects(effect.job.ns, identity_of(effect, effect.starts));
+    return StepObjectsDeleted{};
+  }
+
   // `effect` must live longer than what is returned.
-  static JobIdentity identity_of(const CreateStepSecret& effect, std::int64_t starts) {
+  template <typename T>
+  static JobIdentity identity_of(const T& effect, std::int64_t starts) {
     const std::string_view key = effect.job_uid;
     return {effect.job.name, key.substr(0, key.find('/')), starts, task_in(key)};
   }
 
-  // That start's pods are gone, and no process has its key. If this fails the Secret stays until
-  // the Job goes, which nothing waits for.
-  void delete_step_secret(const CreateStepSecret& effect, std::int64_t starts) const {
-    const std::string name = step_secret_name(identity_of(effect, starts));
-    (void)client_.call_json(kube::Method::kDelete,
-                            kube::object_path(kSecrets, {effect.job.ns, name}));
+  // If this fails they stay until the Job goes, which nothing waits for.
+  void delete_step_objects(const std::string& ns, const JobIdentity& start) const {
+    const auto remove = [&](const kube::ResourceInfo& kind, const std::string& name) {
+      (void)client_.call_json(kube::Method::kDelete, kube::object_path(kind, {ns, name}));
+    };
+    remove(kSecrets, step_secret_name(start));
+    if (start.task) remove(kube::Service::kResource, service_name(start, true));
   }
 
   // Asks the API server to check a pod of the job without storing it (dry run), so that a template

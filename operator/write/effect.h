@@ -215,6 +215,16 @@ struct StepSecretCreated {
   base::Status status;
 };
 
+// The Secret of a start whose pods have ended, and, of a task of an array, their Service. One that
+// is not deleted goes with the Job, so the outcome says nothing.
+struct DeleteStepObjects {
+  kube::ObjectKey job;
+  std::string job_uid;
+  std::int64_t starts = 0;
+  friend bool operator==(const DeleteStepObjects&, const DeleteStepObjects&) = default;
+};
+struct StepObjectsDeleted {};
+
 // --- everything else ---
 
 // A dry run of one pod of a job that waits.
@@ -318,15 +328,15 @@ using Effect =
     PolicyKinds::Variant<PatchStatus, PatchStatus<kube::Job>, PatchStatus<kube::BatchJob>,
                          PutTimetable, DeleteTimetable, PutUsage, ReadTemplate, CreatePod,
                          DeletePod, ReadPod, PinPod, StopPod, CreateService, CreateStepSecret,
-                         TryPod, ReserveIds, SetTaints, NotePod, CreateJob, DeleteJob,
-                         DeleteOrphan>;
+                         DeleteStepObjects, TryPod, ReserveIds, SetTaints, NotePod, CreateJob,
+                         DeleteJob, DeleteOrphan>;
 
 using Outcome =
     PolicyKinds::Variant<StatusPatched, StatusPatched<kube::Job>, StatusPatched<kube::BatchJob>,
                          TimetablePut, TimetableDeleted, UsagePut, TemplateRead, PodCreated,
                          PodDeleted, PodRead, PodPinned, ServiceCreated, StepSecretCreated,
-                         PodTried, IdsReserved, TaintsSet, PodNoted, JobCreated, JobDeleted,
-                         OrphanDeleted>;
+                         StepObjectsDeleted, PodTried, IdsReserved, TaintsSet, PodNoted, JobCreated,
+                         JobDeleted, OrphanDeleted>;
 
 WritePoint point_of(const Effect& effect);
 

@@ -12,7 +12,7 @@ namespace {
 // those tests.
 // The names are an interface: KUBEGANG_CRASH_AT and the crash tests use them. to_string() checks
 // that no enumerator was forgotten.
-constexpr std::array<std::pair<WritePoint, std::string_view>, 30> kNames{{
+constexpr std::array<std::pair<WritePoint, std::string_view>, 31> kNames{{
     {WritePoint::kStart, "start"},
     {WritePoint::kReady, "ready"},
     {WritePoint::kClaim, "claim"},
@@ -32,6 +32,7 @@ constexpr std::array<std::pair<WritePoint, std::string_view>, 30> kNames{{
     {WritePoint::kPodTry, "pod-try"},
     {WritePoint::kServiceCreate, "service-create"},
     {WritePoint::kStepSecretCreate, "step-secret-create"},
+    {WritePoint::kStepDelete, "step-delete"},
     {WritePoint::kJobIds, "job-ids"},
     {WritePoint::kJobCreate, "job-create"},
     {WritePoint::kJobDelete, "job-delete"},

@@ -28,6 +28,7 @@ enum class WritePoint {
   kPodTry,
   kServiceCreate,
   kStepSecretCreate,
+  kStepDelete,  // the Secret of an ended start, and its Service
   kJobIds,
   kJobCreate,
   kJobDelete,

@@ -133,6 +133,8 @@ deny "a Service with an address" "only headless Services" with_token "$operator"
 deny "a Service on the nodes" "only headless Services" with_token "$operator" create -f <(service a 'type: NodePort')
 deny "a Service of nobody" "only Services that are controlled" with_token "$operator" create -f <(owners='' service a 'clusterIP: None')
 deny "a Service in kube-system" "no Services in kube-system" with_token "$operator" create -f <(ns=kube-system service a 'clusterIP: None')
+k create service clusterip theirs --tcp=80 -n team-a >/dev/null
+deny "the operator deletes a Service of others" "only Services that are controlled" with_token "$operator" delete service theirs -n team-a
 
 # kubegang-operator-secrets
 step_secret() {  # NAME FIELDS
