@@ -29,11 +29,4 @@ using TresLimits = PerTres<std::optional<std::int64_t>>;  // nothing = unlimited
 // The unit of a weight is its user's: PriorityWeightTRES as it is written, billing in millionths.
 using TresWeights = PerTres<std::int64_t>;
 
-constexpr bool is_limited(const TresLimits& limits) {
-  for (const auto& limit : limits.values) {
-    if (limit) return true;
-  }
-  return false;
-}
-
 }  // namespace sched
