@@ -405,8 +405,7 @@ bool BackfillPass::may_end_early() const {
 // Jobs that see nodes of their own, or that a deadline may end.
 bool BackfillPass::is_special(const Job& job, PartitionIndex partition, base::Instant now) const {
   return job.request->deadline || job.claim || now < job.retry.nodes_until ||
-         job.request->sharing == Sharing::kUser ||
-         cluster_.partition(partition).config.exclusive_user;
+         books_.usage().owns_nodes(job, partition);
 }
 
 // The kind of the job, for the lookahead; nullopt if others of the kind may find something else.
@@ -509,15 +508,12 @@ const NodeSet& BackfillPass::open_nodes(const Try& tried, base::Instant now) {
   Availability& available = tried.available != nullptr ? *tried.available : *available_;
   nodes.assign_and(available.view(tried.job, tried.partition).nodes,
                    cluster_.partition(tried.partition).nodes);
-  const bool exclusive_user = cluster_.partition(tried.partition).config.exclusive_user ||
-                              tried.job.request->sharing == Sharing::kUser;
-  books_.usage().restrict_to_user(tried.job, exclusive_user, nodes);
+  const NodeUsage& usage = books_.usage();
+  usage.restrict_to_user(tried.job, usage.owns_nodes(tried.job, tried.partition), nodes);
   if (now < tried.job.retry.nodes_until) {
     plan_->valid_until = std::min(plan_->valid_until, tried.job.retry.nodes_until);
-    for (const NodeIndex node : tried.job.retry.nodes) {
-      if (cluster_.exists(node)) nodes.reset(cluster_.rank(node));
-    }
   }
+  usage.leave_out_refusing(tried.job, now, nodes);
   return nodes;
 }
 

@@ -136,10 +136,8 @@ NodeSet StartEstimates::usable_nodes(const Job& job, PartitionIndex partition, b
   nodes.assign_and(groups_.up(), lookahead_.could_ever_use(job, partition));
   if (now < job.retry.nodes_until) {
     plan_->valid_until = std::min(plan_->valid_until, job.retry.nodes_until);
-    for (const NodeIndex node : job.retry.nodes) {
-      if (cluster_.exists(node)) nodes.reset(cluster_.rank(node));
-    }
   }
+  books_.usage().leave_out_refusing(job, now, nodes);
   return nodes;
 }
 

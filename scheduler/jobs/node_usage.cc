@@ -85,11 +85,9 @@ void NodeUsage::show_memory_taken(const Job& job, bool comes) {
   }
 }
 
-// Returns true if the job keeps other users off its nodes, by its own wish or by its partition's
-// (7.9).
-bool NodeUsage::owns_nodes(const Job& job) const {
+bool NodeUsage::owns_nodes(const Job& job, PartitionIndex partition) const {
   return job.request->sharing == Sharing::kUser ||
-         cluster_.partition(*job.partition).config.exclusive_user;
+         cluster_.partition(partition).config.exclusive_user;
 }
 
 // A node that was removed under its job has lost its rank; the job keeps it in its allocation.
@@ -98,7 +96,7 @@ void NodeUsage::add(const Job& job) {
     if (cluster_.exists(use.node)) nodes_[use.node.index()].jobs.push_back(&job);
   }
   show_memory_taken(job, true);
-  if (owns_nodes(job)) ++owners_count_;
+  if (owns_nodes(job, *job.partition)) ++owners_count_;
   count_pods(job, +1);
   count(job, +1);
 }
@@ -106,7 +104,7 @@ void NodeUsage::add(const Job& job) {
 void NodeUsage::remove(const Job& job) {
   count(job, -1);
   count_pods(job, -1);
-  if (owns_nodes(job)) --owners_count_;
+  if (owns_nodes(job, *job.partition)) --owners_count_;
   for (const NodeAllocation& use : job.allocation.nodes) {
     if (cluster_.exists(use.node)) std::erase(nodes_[use.node.index()].jobs, &job);
   }
@@ -166,6 +164,13 @@ void NodeUsage::count_running(const Job& job, int delta) {
   }
 }
 
+void NodeUsage::leave_out_refusing(const Job& job, base::Instant now, NodeSet& nodes) const {
+  if (now >= job.retry.nodes_until) return;
+  for (const NodeIndex node : job.retry.nodes) {
+    if (cluster_.exists(node)) nodes.reset(cluster_.rank(node));
+  }
+}
+
 // Node by node, but only if some job owns its nodes, or this one asks to: restricts() says so in
 // advance.
 void NodeUsage::restrict_to_user(const Job& job, bool exclusive_user, NodeSet& nodes) const {
@@ -182,7 +187,7 @@ bool NodeUsage::open_to_user(const Job& job, bool exclusive_user, NodeIndex node
   const std::vector<const Job*>& jobs = jobs_on(node);
   return std::none_of(jobs.begin(), jobs.end(), [&](const Job* other) {
     return other != without && other->request->user != job.request->user &&
-           (exclusive_user || owns_nodes(*other));
+           (exclusive_user || owns_nodes(*other, *other->partition));
   });
 }
 

@@ -59,6 +59,10 @@ class NodeUsage {
   const ChangeLog& log() const { return log_; }
   // Allocated jobs of the node, in the order in which they came; also those that have left it.
   const std::vector<const Job*>& jobs_on(NodeIndex node) const { return nodes_[node.index()].jobs; }
+  // Whether the job keeps other users off its nodes, by its own wish or by the partition's (7.9).
+  bool owns_nodes(const Job& job, PartitionIndex partition) const;
+  // Takes the nodes away that have just refused a start of the job.
+  void leave_out_refusing(const Job& job, base::Instant now, NodeSet& nodes) const;
   // R7.30: the nodes that `job` may use as far as users are concerned, out of `nodes`.
   void restrict_to_user(const Job& job, bool exclusive_user, NodeSet& nodes) const;
   // The same for one node, as if `without` (may be null) were not on it.
@@ -82,7 +86,6 @@ class NodeUsage {
   bool takes_all_memory(const Job& job) const;
   void show_memory_taken(const Job& job, bool comes);
   void show(NodeSet& set, int rank, bool member);
-  bool owns_nodes(const Job& job) const;
 
   const Cluster& cluster_;
   std::vector<Counters> nodes_;  // by NodeIndex

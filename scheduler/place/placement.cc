@@ -341,8 +341,7 @@ bool Placement::takes_only_idle(const Attempt& attempt) const {
 // The usable nodes (3.6 steps 4b to 4f). Valid until the next call.
 const NodeSet& Placement::usable_nodes(const Attempt& attempt) {
   const PlacementRequest& request = attempt.request;
-  const bool exclusive_user =
-      attempt.partition.config.exclusive_user || request.job.request->sharing == Sharing::kUser;
+  const bool exclusive_user = usage_.owns_nodes(request.job, request.partition);
   const bool only_idle = takes_only_idle(attempt);
   const bool as_usual = sees_all_up(request) && !attempt.offers_victims &&
                         !usage_.restricts(exclusive_user) &&
@@ -361,11 +360,7 @@ const NodeSet& Placement::usable_nodes(const Attempt& attempt) {
   // 3.6 step 4d: the pods of a job that ends are still there.
   if (usage_.any_completing()) usable -= usage_.completing();
   if (usage_.any_full()) usable -= without_room(attempt);
-  if (request.now < request.job.retry.nodes_until) {
-    for (const NodeIndex node : request.job.retry.nodes) {
-      if (cluster_.exists(node)) usable.reset(cluster_.rank(node));
-    }
-  }
+  usage_.leave_out_refusing(request.job, request.now, usable);
   return usable;
 }
 
