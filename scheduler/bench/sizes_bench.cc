@@ -12,10 +12,10 @@ namespace {
 
 using namespace sched;  // NOLINT: a program, and everything in it is about the scheduler
 
-// --- select/linear, jobs stacked four deep ---
+// --- jobs stacked four deep ---
 
-Setup four_deep(int nodes, bool gang) {
-  Setup made = setup(nodes, SelectType::kLinear, {partition("p", OverSubscribe::kForce, 4)});
+Setup four_deep(int nodes, bool gang, SelectType select = SelectType::kLinear) {
+  Setup made = setup(nodes, select, {partition("p", OverSubscribe::kForce, 4)});
   made.configuration.cluster.gang = gang;
   return made;
 }
@@ -29,6 +29,18 @@ BENCHMARK(linear_start_stacked)
     ->Arg(4000)
     ->Arg(32000)
     ->Arg(400000)
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
+
+// Four jobs for all cores of each node.
+void cons_tres_start_stacked(benchmark::State& state) {
+  start_all(state, four_deep(static_cast<int>(state.range(0)) / 4, false, SelectType::kConsTres),
+            tasks_job(kCoresPerNode));
+}
+BENCHMARK(cons_tres_start_stacked)
+    ->Name("ConsTresStart/stacked")
+    ->Arg(4000)
+    ->Arg(16000)
     ->UseManualTime()
     ->Unit(benchmark::kMillisecond);
 
