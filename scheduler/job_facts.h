@@ -127,6 +127,9 @@ struct JobFacts {
     return facts;
   }
 
+  // Requests are equal only if they are the same object.
+  friend bool operator==(const JobFacts&, const JobFacts&) = default;
+
   bool pending() const { return state == JobState::kPending; }
   bool allocated() const { return partition.has_value(); }
   bool running() const { return state == JobState::kRunning; }

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "base/check.h"
 #include "scheduler/model/legality.h"
@@ -159,6 +161,62 @@ void randomise_licenses(base::Prng& prng, ClusterParameters& cluster) {
   cluster.preempt.reclaim_licenses = chance(prng, 2);
 }
 
+// What seldom stands in a request, of how its tasks lie and of which nodes do: one or two of these
+// now and then.
+void randomise_layout(base::Prng& prng, JobRequest& request, const RandomWorld& world) {
+  while (chance(prng, 4)) {
+    switch (pick(prng, 14)) {
+      case 0:
+        request.tasks_per_socket = 1 + pick(prng, 2);
+        break;
+      case 1:
+        request.tasks_per_core = 1;
+        break;
+      case 2:
+        request.min_cpus_per_node = 1 + pick(prng, 3);
+        break;
+      case 3:
+        request.sockets_per_node = 1 + pick(prng, 2);
+        break;
+      case 4:
+        request.cores_per_socket = 1 + pick(prng, 3);
+        break;
+      case 5:
+        request.threads_per_core = 1;
+        break;
+      case 6:
+        request.overcommit = true;
+        break;
+      case 7:
+        request.use_min_nodes = true;
+        request.max_nodes = request.min_nodes + 1;
+        break;
+      case 8:
+        request.tmp_disk = MemoryMiB{500};
+        break;
+      case 9:
+        request.unusable_nodes =
+            std::make_shared<const std::vector<std::string>>(std::vector{world.nodes.back().name});
+        break;
+      case 10:
+        request.pod_per_task = true;
+        break;
+      case 11:
+        request.constraint = any(prng, std::array{"fast|slow", "[fast|slow]", "fast*1"});
+        break;
+      case 12:  // -n alone
+        request.tasks = request.min_nodes * (1 + pick(prng, 3));
+        request.min_nodes = 1;
+        request.max_nodes.reset();
+        request.nodes_given = false;
+        break;
+      default:  // -N2-, or so
+        request.max_nodes.reset();
+        break;
+    }
+  }
+}
+
 // The operator refuses what is illegal, so the scheduler is never told it.
 void check_legal(const Configuration& configuration) {
   for (const ConfigIssue& issue : check(configuration)) {
@@ -186,6 +244,8 @@ RandomWorld random_world(base::Prng& prng, SelectType select) {
     if (chance(prng, 3)) spec.features = {"fast"};
     if (devices) add_devices(spec.devices, {"gpu", "a"}, pick(prng, 3));
     if (devices) add_devices(spec.devices, {"gpu", "b"}, pick(prng, 2));
+    if (chance(prng, 3)) spec.tmp_disk = MemoryMiB{1000};
+    if (chance(prng, 8)) spec.pods_max = 3;
   }
   ClusterParameters& cluster = world.configuration.cluster;
   cluster.select = select;
@@ -250,6 +310,7 @@ JobRequest random_request(base::Prng& prng, JobId id, const RandomWorld& world, 
   if (!chance(prng, 3)) request.qos = any(prng, std::array{"low", "normal", "high"});
   if (chance(prng, 8)) request.priority = Priority{static_cast<std::uint32_t>(1 + pick(prng, 100))};
   randomise_wishes(prng, request, world, now);
+  randomise_layout(prng, request, world);
   return request;
 }
 

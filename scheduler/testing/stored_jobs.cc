@@ -12,6 +12,34 @@ void store_hold(JobFacts& job, Reason reason) {
   if (const auto hold = Holds::to_store(reason)) job.held.set(*hold);
 }
 
+// Names the fields that differ.
+std::string difference(const JobFacts& stored, const JobFacts& held) {
+  std::string text = "of job " + to_string(held.id) + " nobody was told:";
+  const auto say = [&](const char* name, bool same) {
+    if (!same) text += std::string{" "} + name;
+  };
+  say("state", stored.state == held.state);
+  say("ready", stored.ready == held.ready);
+  say("user_suspended", stored.user_suspended == held.user_suspended);
+  say("partition", stored.partition == held.partition);
+  say("allocation", stored.allocation == held.allocation);
+  say("ending", stored.ending == held.ending);
+  say("allocated_at", stored.allocated_at == held.allocated_at);
+  say("start_time", stored.start_time == held.start_time);
+  say("time_limit", stored.time_limit == held.time_limit);
+  say("eligible_time", stored.eligible_time == held.eligible_time);
+  say("held", stored.held == held.held);
+  say("submit_time", stored.submit_time == held.submit_time);
+  say("not_before", stored.not_before == held.not_before);
+  say("retry", stored.retry == held.retry);
+  say("restarts", stored.restarts == held.restarts);
+  say("node_failures", stored.node_failures == held.node_failures);
+  say("exit_code", stored.exit_code == held.exit_code);
+  say("terms", stored.terms == held.terms);
+  say("claim", stored.claim == held.claim && stored.claim_until == held.claim_until);
+  return text;
+}
+
 }  // namespace
 
 // A task of an array has an entry of its own as soon as anything is told of it.
@@ -233,6 +261,58 @@ std::vector<JobFacts> StoredJobs::restored(
     all.push_back(std::move(job));
   }
   return all;
+}
+
+std::string StoredJobs::not_told(const Scheduler& leader, base::Instant now) const {
+  for (JobFacts stored :
+       restored(leader, now, [](PartitionIndex partition) { return partition; })) {
+    const JobView view = *leader.job(stored.id, now);
+    JobFacts held = *view.facts;
+    // 1. Whatever a look at the scheduler gives, and what it works out again.
+    held.state = stored.state;
+    held.clock = stored.clock;
+    held.priority = stored.priority;
+    held.held.clear(HoldBy::kImpossible);
+    held.array = stored.array;
+    held.terms = stored.terms;  // of those that were never told all are open
+    if (held.request->deadline) held.time_limit = stored.time_limit;  // cut to it when it was ready
+    // 2. Holds that the spec says, which it has by itself.
+    for (JobFacts* const each : {&stored, &held}) {
+      each->held.clear(HoldBy::kUser);
+      each->held.clear(HoldBy::kSuspend);
+    }
+    stored.request = held.request;
+    // 3. What is over, or begins with the next start.
+    for (JobFacts* const each : {&stored, &held}) {
+      if (each->retry.at <= now) each->retry.at = {};
+      if (each->retry.nodes_until <= now) {
+        each->retry.nodes_until = {};
+        each->retry.nodes.clear();
+      }
+      if (each->not_before && *each->not_before <= now) each->not_before.reset();
+      if (each->allocated()) {
+        each->eligible_time = {};
+        each->not_before.reset();
+        each->retry = {};
+        each->exit_code = 0;
+        each->claim.reset();  // of a resume: the wish is told again
+        if (each->ready) each->allocated_at = *each->start_time;
+      } else {
+        each->time_limit.reset();
+        each->allocated_at = {};
+      }
+      if (!each->claim) each->claim_until = {};
+      if (!each->ending) continue;
+      each->ending->killed = false;
+      // 4. An end by itself is stored as one that was decided.
+      if (held.ending && !held.ending->verdict) {
+        each->ending->verdict.reset();
+        each->ending->grace_end = {};
+      }
+    }
+    if (stored != held) return difference(stored, held);
+  }
+  return {};
 }
 
 bool StoredJobs::asks_for_hold(JobId id) const {

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "scheduler/scheduler.h"
@@ -23,6 +24,9 @@ class StoredJobs {
   std::vector<JobFacts> restored(
       const Scheduler& leader, base::Instant now,
       const std::function<PartitionIndex(PartitionIndex)>& partition_of) const;
+  // Empty, or what the scheduler holds of a job and has not decided in so many words: the next
+  // leader would not know it. A new field of JobFacts is compared unless it is left out here.
+  std::string not_told(const Scheduler& leader, base::Instant now) const;
   // What the spec asks for now.
   bool asks_for_hold(JobId id) const;
   bool asks_for_suspend(JobId id) const;

@@ -234,6 +234,7 @@ Event Succession::about(const Scheduler& leader, JobId id) {
   const bool allocated = view.allocation != nullptr;
   const bool ends = view.ending || view.completing;
   if (ends && pick(2) == 0) {
+    if (pick(4) == 0) return NodesClean{id, {world_.nodes.front().name}};
     return JobGone{id, pick(3) == 0 ? JobState::kCompleted : JobState::kFailed, 0};
   }
   if (allocated && !view.ready && pick(2) == 0) {
@@ -242,7 +243,9 @@ Event Succession::about(const Scheduler& leader, JobId id) {
     if (pick(2) == 0) refused.avoid_nodes = {world_.nodes[0].name};
     return refused;
   }
-  switch (pick(10)) {
+  switch (pick(11)) {
+    case 10:
+      return JobRan{id, seconds(pick(20))};
     case 0:
       return UserSuspend{id};
     case 1:

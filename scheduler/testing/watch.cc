@@ -3,7 +3,18 @@
 #include <algorithm>
 #include <set>
 
+#include "scheduler/testing/cluster_driver.h"
+
 namespace sched::testing {
+namespace {
+
+// Without a number of nodes there are as many as the tasks need.
+int most_nodes(const JobRequest& request) {
+  const int by_tasks = request.nodes_given ? 0 : request.tasks.value_or(0);
+  return std::max({request.min_nodes, request.max_nodes.value_or(0), by_tasks});
+}
+
+}  // namespace
 
 bool Watch::Book::avoids_on(const std::string& node, base::Instant now) const {
   return now < avoids_until && std::find(avoids.begin(), avoids.end(), node) != avoids.end();
@@ -282,11 +293,10 @@ bool Watch::is_victim_of(const Book& victim, const PartitionConfig& where) const
   return its == nullptr || its->priority_tier < where.priority_tier;
 }
 
-// Checks what must hold on each node, worked out from the allocations alone: the node is up, in the
-// partition and not excluded; its memory suffices for all jobs there; no core has more jobs of the
-// partition than its share; and users and exclusive partitions are alone.
-void Watch::check_node(const Start& start, const Book& book, const PartitionConfig& where,
-                       const NodeAllocation& use, base::Instant now) {
+// Checks that the node is one that the job may have: up, in the partition and not excluded, with
+// the cores that it is given.
+void Watch::check_may_use(const Start& start, const Book& book, const PartitionConfig& where,
+                          const NodeAllocation& use, base::Instant now) {
   const std::string& name = scheduler_.node_name(use.node);
   const NodeSpec& spec = nodes_.at(name);
   if (spec.state != NodeState::kUp) find(start.job, name + " is not up");
@@ -305,7 +315,19 @@ void Watch::check_node(const Start& start, const Book& book, const PartitionConf
   if (book.avoids_on(name, now)) find(start.job, name + " has refused it a moment ago");
   if (!CoreSet::first(spec.cores()).contains(use.cores)) find(start.job, name + ": no such cores");
   if (use.cpus < 1 || use.cpus > spec.cpus) find(start.job, name + ": CPUs");
+  if (book.request.tmp_disk > spec.tmp_disk) find(start.job, name + ": tmp");
+}
+
+// Checks what must hold on each node, worked out from the allocations alone: its memory and its
+// places for pods suffice for all jobs there; no core has more jobs of the partition than its
+// share; and users and exclusive partitions are alone.
+void Watch::check_node(const Start& start, const Book& book, const PartitionConfig& where,
+                       const NodeAllocation& use, base::Instant now) {
+  check_may_use(start, book, where, use, now);
+  const std::string& name = scheduler_.node_name(use.node);
+  const NodeSpec& spec = nodes_.at(name);
   MemoryMiB memory = use.memory;
+  int pods = pods_on(book.request, use);
   int most = 0;  // jobs of this partition on one of the cores
   // The other jobs on this node that hold their cores.
   std::vector<const Book*> others;
@@ -314,6 +336,7 @@ void Watch::check_node(const Start& start, const Book& book, const PartitionConf
     for (const NodeAllocation& its : other.allocation->nodes) {
       if (its.node != use.node) continue;
       memory += its.memory;
+      pods += pods_on(other.request, its);
       // A job that the start itself ends is still there (R6.30).
       const bool ends = other.told_to_end || other.ending;
       if (ends && scheduler_.job(id, now)->completing) find(start.job, name + " is completing");
@@ -321,6 +344,7 @@ void Watch::check_node(const Start& start, const Book& book, const PartitionConf
     }
   }
   if (configuration_.cluster.memory && memory > spec.memory) find(start.job, name + ": memory");
+  if (spec.pods_max && pods > *spec.pods_max) find(start.job, name + ": pods");
   // Under select/linear a job has its nodes as a whole, whichever cores its allocation names, so
   // every job of the partition there counts.
   const bool linear = configuration_.cluster.select == SelectType::kLinear;
@@ -411,7 +435,7 @@ void Watch::check_reason(JobId id, const JobView& view, base::Instant now) {
   must(Reason::kPartitionTimeLimit,
        some([&](auto& p) { return p.max_time && request.time_limit > p.max_time; }),
        "no limit of time is in its way");
-  const int most = std::max(request.min_nodes, request.max_nodes.value_or(0));
+  const int most = most_nodes(request);
   must(Reason::kPartitionNodeLimit,
        some([&](auto& p) { return p.max_nodes && most > *p.max_nodes; }),
        "no limit of nodes is in its way");
@@ -460,13 +484,26 @@ void Watch::check_resources(JobId id, base::Instant now) {
     if (other != id && scheduler_.job(other, now)->completing) return;
   }
   // A shape for which counting empty nodes is the whole truth: nothing else can be in its way.
-  const bool plain = request.constraint.empty() && !request.contiguous &&
-                     request.required_nodes.empty() && request.excluded_nodes.empty() &&
-                     request.unusable_nodes == nullptr && request.partitions.size() == 1 &&
-                     request.cpus_per_task == 1 && !request.tasks_per_node &&
-                     std::holds_alternative<std::monostate>(request.memory) &&
-                     request.devices.empty() && request.tasks.value_or(0) <= request.min_nodes;
-  if (!plain) return;
+  const std::string in = request.partitions.size() == 1 ? request.partitions.front() : "";
+  JobRequest plain = job(0, request.min_nodes, in);
+  plain.id = request.id;
+  plain.user = request.user;
+  plain.account = request.account;
+  plain.submit_time = request.submit_time;
+  plain.max_nodes = request.max_nodes;
+  plain.tasks = request.tasks;
+  plain.sharing = request.sharing;
+  plain.time_limit = request.time_limit;
+  plain.time_min = request.time_min;
+  plain.begin_time = request.begin_time;
+  plain.deadline = request.deadline;
+  plain.qos = request.qos;
+  plain.priority = request.priority;
+  plain.nice = request.nice;
+  plain.hold = request.hold;
+  plain.suspend = request.suspend;
+  plain.requeue = request.requeue;
+  if (request != plain || request.tasks.value_or(0) > request.min_nodes) return;
   const PartitionConfig* where = partition(request.partitions.front());
   if (where == nullptr || where->max_cpus_per_node) return;
   int empty = 0;

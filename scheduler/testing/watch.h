@@ -57,6 +57,8 @@ class Watch {
   void end_array(JobId id, JobState state);
   void check_start(const Start& start, base::Instant now);
   void check_dependency(const Start& start, const Book& book, base::Instant now);
+  void check_may_use(const Start& start, const Book& book, const PartitionConfig& where,
+                     const NodeAllocation& use, base::Instant now);
   void check_node(const Start& start, const Book& book, const PartitionConfig& partition,
                   const NodeAllocation& use, base::Instant now);
   void check_reason(JobId job, const JobView& view, base::Instant now);

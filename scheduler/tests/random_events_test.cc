@@ -493,6 +493,7 @@ class RandomRun {
     watch_.check_jobs(driver_.now(), !told_ && (!due || *due > driver_.now()));
     ASSERT_EQ(watch_.take_findings(), "");
     if (told_) return;
+    ASSERT_EQ(stored_.not_told(core(), driver_.now()), "");
     check_published();
     if (pick(4) == 0) check_new_leader();
     if (pick(8) == 0) check_leader_of_a_mixture();
