@@ -1,7 +1,12 @@
 // The answers to kubectl's completion, and the manual pages: both come from the table of commands.
 #include <gmock/gmock.h>
 
+#include <set>
+#include <sstream>
+#include <string>
+
 #include "cli/testing/program_fixture.h"
+#include "slurm/sbatch.h"
 
 namespace cli {
 namespace {
@@ -54,6 +59,31 @@ TEST_F(Completion, OffersOptionsAndTheirValues) {
   EXPECT_EQ(complete({"submit", "-p", ""}), "batch\n:4\n");
   EXPECT_EQ(complete({"submit", "-q", ""}), ":4\n");
   EXPECT_EQ(complete({"submit", "--namespace", "team-b"}), "team-b\n:4\n");
+}
+
+// The help of submit is written by hand, and sbatch's comes from the table of its options. Each
+// option that has an effect stands in both; those below have none, or are another spelling of one.
+TEST_F(Completion, OffersEachOptionOfSbatchThatHasAnEffect) {
+  const std::set<std::string> others{
+      "acctg-freq",  "clusters",  "container",    "container-id", "cpu-freq",      "delay-boot",
+      "export-file", "extra",     "get-user-env", "gid",          "help",          "ignore-pbs",
+      "mail-type",   "mail-user", "mem-bind",     "nodefile",     "oom-kill-step", "power",
+      "profile",     "propagate", "quiet",        "share",        "stepmgr",       "tasks-per-node",
+      "test-only",   "uid",       "usage",        "verbose",      "version",       "wait-all-nodes",
+      "wckey"};
+  const std::string offered = complete({"submit", "--"});
+  std::istringstream help{slurm::sbatch_help()};
+  int count = 0;
+  for (std::string line; std::getline(help, line);) {
+    const std::size_t at = line.find("--");
+    if (at == std::string::npos) continue;
+    const std::size_t end = line.find_first_not_of("abcdefghijklmnopqrstuvwxyz-", at);
+    const std::string option = line.substr(at, end - at);
+    if (others.contains(option.substr(2))) continue;
+    EXPECT_THAT(offered, HasSubstr(option + "\n"));
+    ++count;
+  }
+  EXPECT_GE(count, 50);
 }
 
 // Each command would refuse the finished one.

@@ -695,8 +695,14 @@ Options are sbatch's:
   -c, --cpus-per-task N                         --ntasks-per-node N
   --mem SIZE, --mem-per-cpu SIZE                -p, --partition NAME[,NAME]
   -t, --time LIMIT, --time-min LIMIT            -b, --begin, --deadline INSTANT
+  -a, --array TASKS[%AT-A-TIME]                 0-15, 1,3,5-7, 0-15:4, 0-99%10
   -d, --dependency KIND:JOB[:JOB][,...]         --kill-on-invalid-dep yes|no
-                               (after, afterany, afterok, afternotok, singleton)
+                               (after, afterany, afterok, afternotok, aftercorr,
+                               singleton)
+  --gres gpu[:TYPE][:N], --gpus-per-node [TYPE:]N      GPUs on each node
+  -G, --gpus [TYPE:]N, --gpus-per-task [TYPE:]N        of the job, of a task
+  --cpus-per-gpu, --ntasks-per-gpu N            --mem-per-gpu SIZE
+  -L, --licenses NAME[:N][,NAME[:N]]
   -w, --nodelist, -x, --exclude HOSTLIST        -C, --constraint EXPRESSION
   -s, --oversubscribe, --exclusive[=user]       --contiguous
   --ntasks-per-socket, --ntasks-per-core N      -O, --overcommit

@@ -66,9 +66,10 @@ std::string slurm_commands_markdown() {
          "What each of them takes here, written by `make reference` from the program itself; a "
          "test compares the two. All options also\nhave their long names' abbreviations, and "
          "`--help`, `--usage` and `-V`. What is not listed is refused by name. `sbatch` and `srun` "
-         "are\nin [coming from Slurm](../from-slurm.md#jobs).\n\n"
-         "A field that says *always* is one of which kubegang has nothing to say: it prints what a "
-         "Slurm prints that does not use it.\n";
+         "are\nin [their options](slurm-options.md), `salloc` is in [coming from "
+         "Slurm](../from-slurm.md#outside-of-a-script).\n\n"
+         "A field that says *always* is one that kubegang has no value for: it prints what Slurm "
+         "prints if it is not used.\n";
   for (const SlurmReference& reference :
        {squeue_reference(), sinfo_reference(), scontrol_reference(), scancel_reference(),
         sacct_reference(), sprio_reference(), sshare_reference()}) {

@@ -307,7 +307,7 @@ constexpr std::array kOptions = {
     WordOption{'l', "long", kNothing, "the long format"},
     WordOption{'\0', "start", kNothing, "expected starts of jobs that wait"},
     WordOption{'S', "sort", kValue, "letters of fields, with - for the reverse"},
-    WordOption{'i', "iterate", kValue, "again every so many seconds"},
+    WordOption{'i', "iterate", kValue, "prints again every N seconds"},
     WordOption{'j', "jobs", kValue, "only these numbers"},
     WordOption{'n', "name", kValue, "only jobs of these names"},
     WordOption{'u', "user", kValue, "only jobs of these users"},
@@ -425,8 +425,8 @@ base::Status apply(const ReadOption& option, SqueueOptions& options) {
   return {};
 }
 
-// The last one of --format, --Format, --long and --start says what is printed.
-// SOURCE: a field that does not exist is told, and the rest is printed.
+// The last one of --format, --Format, --long and --start says what is printed. SOURCE: a field that
+// does not exist is reported, and the rest is printed.
 void set_cells(const ReadWords& words, SqueueOptions& options, Output output) {
   std::vector<std::string> unknown;
   const std::span<const Field> fields{kFields};
@@ -580,8 +580,8 @@ int show(const Session& session, const SqueueOptions& options, const Caller& cal
   return kExitOk;
 }
 
-// What cannot be read in one round may be there in the next: an API server restarts. The first
-// round is an answer to what was typed.
+// Shows the queue again and again. An error of one round may be over in the next: an API server
+// restarts. The first round is an answer to what was typed.
 int show_again_and_again(const Session& session, const SqueueOptions& options,
                          const Caller& caller, Output output) {
   std::unique_ptr<FollowedJobs> followed;
