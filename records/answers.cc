@@ -105,6 +105,13 @@ ApiAnswer list_of_resources() {
                                {"resources", Json::array({resource})}})};
 }
 
+// The API server asks for it again and again. A record has no fields that kubectl would check.
+ApiAnswer empty_schema() {
+  return {.body = text_of(Json{{"swagger", "2.0"},
+                               {"info", {{"title", "kubegang-records"}, {"version", kApiVersion}}},
+                               {"paths", Json::object()}})};
+}
+
 // A name that no other record has.
 std::string name_of(const Record& record) {
   std::string name = record.job_uid + "-" + std::to_string(record.restart);
@@ -166,6 +173,7 @@ ApiAnswer answer_of(const ApiRequest& request, const Reader& reader, const std::
     return refusal(405, "MethodNotAllowed", "records can only be read");
   }
   const std::string group = std::string{"/apis/"} + kApiGroup;
+  if (request.path == "/openapi/v2") return empty_schema();
   if (request.path == group) return list_of_groups();
   const std::string version = group + "/" + kApiVersion;
   if (request.path == version) return list_of_resources();

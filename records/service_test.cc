@@ -175,6 +175,7 @@ TEST_F(AnswersTest, OnlyWhatTheApiServerHasAuthorizedIsAPath) {
   const std::string root = kRoot;
   EXPECT_EQ(get(root)["resources"][0]["name"], "records");
   EXPECT_EQ(get("/apis/records.kubegang.io")["kind"], "APIGroup");
+  EXPECT_EQ(get("/openapi/v2")["swagger"], "2.0");
   EXPECT_EQ(get(root + "/records")["items"].size(), 5U);
   EXPECT_EQ(get(root + "/namespaces/team-b/records")["items"].size(), 2U);
   EXPECT_EQ(get(root + "/namespaces/team-c/records")["items"].size(), 0U);
