@@ -223,7 +223,7 @@ struct SbatchOptionActions {
   template <std::optional<int> DeviceOptions::*field, const char* variable>
   static base::Status per_gpu(Self self, Text name, Text value, bool) {
     self.options_.gpu_variables[variable] = value;
-    return count<1>(self.devices_.*field, name, value);
+    return task_count(self.devices_.*field, name, value);
   }
   static base::Status memory_per_gpu(Self self, Text name, Text value, bool) {
     const base::Result<sched::MemoryMiB> read = parse_memory(name, value);

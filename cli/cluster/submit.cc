@@ -197,6 +197,12 @@ base::Status check_fields(const sched::JobRequest& request) {
     return base::invalid_argument("--constraint \"" + request.constraint +
                                   "\": " + parsed.error().message + "; write it like gpu&fast");
   }
+  for (const sched::DeviceCount& each : request.devices) {
+    if (each.kind.name == "gpu") continue;
+    return base::Error{slurm::kEndsWithOne, "--gres " + each.kind.name +
+                                                ": no node has devices of that name; of "
+                                                "devices gpu is possible"};
+  }
   const std::pair<const char*, const std::vector<std::string>&> nodes[] = {
       {"--nodelist", request.required_nodes}, {"--exclude", request.excluded_nodes}};
   for (const auto& [name, names] : nodes) {

@@ -170,10 +170,9 @@ TEST_F(Submit, AScriptThatSubmitsIsWarnedThatItHasNoToken) {
 // The options that filter nodes. An option that is forgotten lets the job start on nodes that it
 // cannot use.
 TEST_F(Submit, WhatTheNodesMustBeLikeIsPassedOn) {
-  const Ran ran =
-      run({"submit", "-N1-3", "--use-min-nodes", "-B", "2:4:1", "--mincpus=3",
-           "--ntasks-per-socket=2", "--ntasks-per-core=1", "-O", "--tmp=1G",
-           "--gpus-per-node=a100:2", "--", "x"});
+  const Ran ran = run({"submit", "-N1-3", "--use-min-nodes", "-B", "2:4:1", "--mincpus=3",
+                       "--ntasks-per-socket=2", "--ntasks-per-core=1", "-O", "--tmp=1G",
+                       "--gpus-per-node=a100:2", "--", "x"});
   ASSERT_EQ(ran.code, kExitOk) << ran.err;
   const kube::JobSpec spec = only_job().spec;
   EXPECT_EQ(spec.resources.use_min_nodes, true);
@@ -552,6 +551,9 @@ TEST_F(Submit, WrongCommandLinesAreUsageErrors) {
 TEST_F(Submit, TellsWhatTheServerOrTheScriptRefuse) {
   EXPECT_EQ(run({"submit", "/does/not/exist.sh"}).err,
             "kubectl-gang submit: read /does/not/exist.sh: No such file or directory\n");
+  const Ran device = run({"submit", "--gres=nic:1", "--", "x"});
+  EXPECT_EQ(device.code, kExitFailed);
+  EXPECT_THAT(device.err, HasSubstr("--gres nic: no node has devices of that name"));
   const Ran constraint = run({"submit", "-C", "a&", "--", "x"});
   EXPECT_EQ(constraint.code, kExitFailed);
   EXPECT_THAT(constraint.err, HasSubstr("kubectl-gang submit: --constraint \"a&\": "));

@@ -187,7 +187,12 @@ std::vector<std::string> device_problems(const std::vector<kube::JobDevice>& dev
   for (std::size_t i = 0; i < devices.size(); ++i) {
     const kube::JobDevice& each = devices[i];
     const std::string where = std::string{field} + "[" + std::to_string(i) + "]";
-    if (each.name.empty()) problems.push_back(where + ".name: is missing; write gpu");
+    if (each.name.empty()) {
+      problems.push_back(where + ".name: is missing; write gpu");
+    } else if (each.name != "gpu") {
+      problems.push_back(where + ".name: no node has devices of the name \"" + each.name +
+                         "\"; write gpu");
+    }
     if (each.count < 1 || each.count > kDevicesMax) {
       problems.push_back(where + ".count: " + std::to_string(each.count) +
                          " is not possible; use 1 to " + std::to_string(kDevicesMax));

@@ -178,8 +178,9 @@ TEST(Devices, OfAnAllocationComeBackExactly) {
 }
 
 TEST(Devices, OfAJobAreCheckedOneByOne) {
-  EXPECT_THAT(device_problems({{"gpu", "A100", 2}, {"gpu", "v100", 1}, {"nic", "", 1}}, "d"),
-              ElementsAre());
+  EXPECT_THAT(device_problems({{"gpu", "A100", 2}, {"gpu", "v100", 1}}, "d"), ElementsAre());
+  EXPECT_THAT(device_problems({{"nic", "", 1}}, "d"),
+              ElementsAre("d[0].name: no node has devices of the name \"nic\"; write gpu"));
   EXPECT_THAT(device_problems({{"", "", 1}}, "d"), ElementsAre("d[0].name: is missing; write gpu"));
   EXPECT_THAT(device_problems({{"gpu", "", 0}}, "d"),
               ElementsAre("d[0].count: 0 is not possible; use 1 to 65535"));

@@ -9,4 +9,5 @@ sbatch -N2 --gpus-per-node=2 --ntasks-per-node=2 -o c --wrap 'srun bash -c "echo
 sbatch -n2 --gpus-per-task=1 -o d --wrap 'srun bash -c "echo rank \$SLURM_PROCID gpus \$SLURM_GPUS_ON_NODE \$SLURM_GPUS_PER_TASK" | sort; echo $SLURM_GPUS_PER_TASK'; settle
 sbatch -G 2 --cpus-per-gpu=1 --mem-per-gpu=10M -o e --wrap 'env | grep "^SLURM_.*GPU" | grep -v JOB_GPUS | sort'
 sbatch --gres=none -o f --wrap 'echo "[$SLURM_GPUS_ON_NODE]"'; settle
+sbatch --gres=nosuch:1 --wrap true; echo "rc $?"; sbatch --gpus=2 --cpus-per-gpu=0 --wrap true; echo "rc $?"
 head late b c d e f
