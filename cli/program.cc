@@ -332,8 +332,10 @@ int submit(std::span<const std::string> words, const WithSession& with_session, 
   if (arguments->dry_run == DryRun::kClient) {
     return run_submit(nullptr, arguments->connect.ns, *arguments, *request, output);
   }
+  ConnectOptions connect = arguments->connect;
+  if (connect.overrides.context.empty()) connect.overrides.context = request->options.cluster;
   return on_session(
-      with_session, arguments->connect,
+      with_session, connect,
       [&](const Session& session) {
         return run_submit(&session, session.ns, *arguments, *request, output);
       },

@@ -100,6 +100,7 @@ void put(std::string& out, const StepRequest& step) {
   put(out, step.excluded);
   put(out, static_cast<std::uint32_t>(step.distribution));
   put(out, step.plane);
+  put(out, static_cast<std::uint32_t>(step.packing));
   for (const bool flag : {step.is_exact, step.overlaps, step.overcommits, step.is_immediate,
                           step.has_pmi, step.is_unbuffered}) {
     put(out, flag ? 1U : 0U);
@@ -123,6 +124,8 @@ StepRequest read_step(Fields& fields) {
   const std::uint32_t distribution = fields.number();
   step.distribution = static_cast<Distribution>(distribution);
   step.plane = fields.number();
+  const std::uint32_t packing = fields.number();
+  step.packing = static_cast<Packing>(packing);
   for (bool* const flag : {&step.is_exact, &step.overlaps, &step.overcommits, &step.is_immediate,
                            &step.has_pmi, &step.is_unbuffered}) {
     *flag = fields.number() != 0;
@@ -134,8 +137,8 @@ StepRequest read_step(Fields& fields) {
   step.environment = fields.words();
   const bool fits = step.tasks >= 1 && step.tasks <= kTasksMax && step.nodes >= 1 &&
                     step.nodes <= step.tasks && step.cpus_per_task >= 1 && step.plane >= 1 &&
-                    distribution < kDistributionsCount && all_below(step.required, kNodesMax) &&
-                    all_below(step.excluded, kNodesMax) &&
+                    distribution < kDistributionsCount && packing < kPackingsCount &&
+                    all_below(step.required, kNodesMax) && all_below(step.excluded, kNodesMax) &&
                     (step.programs.size() == 1 || step.programs.size() == step.tasks);
   if (!fits) fields.is_good = false;
   return step;

@@ -59,6 +59,11 @@ enum class Kind : std::uint32_t {
 enum class Distribution : std::uint32_t { kDefault, kBlock, kCyclic, kPlane };
 inline constexpr std::uint32_t kDistributionsCount = 4;
 
+// -m pack and nopack: nodes as full as they go, without -N as few of them as hold the tasks; or
+// evenly, which is the default.
+enum class Packing : std::uint32_t { kDefault, kFewest, kPack, kNoPack };
+inline constexpr std::uint32_t kPackingsCount = 4;
+
 // The size of a terminal; no rows: there is none.
 struct Window {
   std::uint32_t rows = 0;
@@ -84,7 +89,8 @@ struct StepRequest {
   std::vector<std::uint32_t> required;  // indexes of nodes that it must be on
   std::vector<std::uint32_t> excluded;  // and of those that it must not be on
   Distribution distribution = Distribution::kDefault;
-  std::uint32_t plane = 1;     // tasks in a row, for kPlane
+  std::uint32_t plane = 1;  // tasks in a row, for kPlane
+  Packing packing = Packing::kDefault;
   bool is_exact = false;       // takes what its tasks need, not all of its nodes
   bool overlaps = false;       // takes nothing
   bool overcommits = false;    // may have more tasks than CPUs

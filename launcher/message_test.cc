@@ -22,6 +22,7 @@ Message example() {
                               .excluded = {2},
                               .distribution = Distribution::kPlane,
                               .plane = 6,
+                              .packing = Packing::kNoPack,
                               .overcommits = true,
                               .is_immediate = true,
                               .has_pmi = true,

@@ -7,6 +7,7 @@
 
 #include "base/number_list.h"
 #include "launcher/message.h"
+#include "slurm/distribution.h"
 #include "slurm/exit_code.h"
 #include "slurm/hostlist.h"
 
@@ -180,41 +181,35 @@ base::Status set_mpi(const std::string& value, SrunOptions& options) {
                      "Invalid MPI type '" + value + "', --mpi=list for acceptable types"};
 }
 
-// "block", "cyclic:block", "plane=2". What stands behind the colon is about sockets and cores.
 base::Status set_distribution(const std::string& value, SrunOptions& options) {
-  const std::string first = value.substr(0, value.find_first_of(":,"));
-  constexpr std::string_view kPlane = "plane=";
-  if (first.starts_with(kPlane)) {
-    const auto plane = number_of("distribution", first.substr(kPlane.size()), 1);
-    if (!plane) return invalid_argument(plane.error().message);
-    options.plane = *plane;
-    options.distribution = Distribution::kPlane;
-    return {};
+  const auto read = slurm::parse_distribution(value);
+  if (!read) return read.error();
+  options.packing = read->packing == slurm::NodePacking::kPack     ? Packing::kPack
+                    : read->packing == slurm::NodePacking::kNoPack ? Packing::kNoPack
+                                                                   : Packing::kDefault;
+  switch (read->nodes) {
+    case slurm::NodeDistribution::kDefault:
+      options.distribution =
+          options.packing == Packing::kDefault ? Distribution::kDefault : Distribution::kBlock;
+      break;
+    case slurm::NodeDistribution::kBlock:
+      options.distribution = Distribution::kBlock;
+      break;
+    case slurm::NodeDistribution::kCyclic:
+      options.distribution = Distribution::kCyclic;
+      break;
+    case slurm::NodeDistribution::kPlane:
+      options.distribution = Distribution::kPlane;
+      options.plane = read->plane;
+      break;
   }
-  // SOURCE: srun(1): how tasks are spread over sockets and cores, which the allocation's binding
-  // leaves as it is.
-  constexpr std::array<std::string_view, 4> kWithin = {"*", "block", "cyclic", "fcyclic"};
-  std::string_view left = std::string_view{value}.substr(first.size());
-  while (left.starts_with(':')) {
-    left.remove_prefix(1);
-    const std::string_view within = left.substr(0, left.find_first_of(":,"));
-    if (std::ranges::find(kWithin, within) == kWithin.end()) {
-      return invalid_argument("Invalid --distribution specification");
-    }
-    left.remove_prefix(within.size());
-  }
-  // "*" is the default, for each of the parts.
-  const std::pair<std::string_view, Distribution> known[] = {{"block", Distribution::kBlock},
-                                                             {"*", Distribution::kDefault},
-                                                             {"cyclic", Distribution::kCyclic},
-                                                             {"nopack", Distribution::kDefault}};
-  for (const auto& [name, distribution] : known) {
-    if (first != name) continue;
-    options.distribution = distribution;
-    return {};
-  }
-  return invalid_argument("--distribution=" + value +
-                          ": is not there yet or does not exist; block, cyclic and plane=N are");
+  return {};
+}
+
+// Without -N a step that is packed has as few nodes as hold it.
+Packing packing_of(const SrunOptions& options) {
+  const bool is_free = options.packing == Packing::kPack && !options.nodes;
+  return is_free ? Packing::kFewest : options.packing;
 }
 
 // "2", "2-4", with k and m. SOURCE: Slurm's verify_node_count(); of a job's step the nodes are
@@ -548,6 +543,7 @@ base::Result<StepPlan> plan_step(const SrunOptions& options, const Variable& var
   request.relative = static_cast<std::uint32_t>(options.relative.value_or(0));
   request.distribution = options.distribution;
   request.plane = static_cast<std::uint32_t>(options.plane);
+  request.packing = packing_of(options);
   request.is_exact = options.is_exact;
   request.overlaps = options.overlaps;
   request.overcommits = options.overcommits;

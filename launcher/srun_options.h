@@ -26,6 +26,7 @@ struct SrunOptions {
   std::optional<int> relative;                         // -r
   Distribution distribution = Distribution::kDefault;  // -m, its first part
   int plane = 1;                                       // -m plane=N
+  Packing packing = Packing::kDefault;                 // -m pack, nopack
   bool is_exact = false;                               // --exact, --exclusive, and -c
   bool overlaps = false;                               // --overlap
   bool is_immediate = false;                           // -I

@@ -136,6 +136,9 @@ TEST(StepPlan, Distribution) {
   const StepRequest plane = planned({"-m", "plane=2", "a"});
   EXPECT_EQ(plane.distribution, Distribution::kPlane);
   EXPECT_EQ(plane.plane, 2U);
+  EXPECT_EQ(planned({"-m", "pack", "a"}).packing, Packing::kFewest);
+  EXPECT_EQ(planned({"-N1", "-m", "cyclic,pack", "a"}).packing, Packing::kPack);
+  EXPECT_EQ(planned({"-m", "block,nopack", "a"}).packing, Packing::kNoPack);
   EXPECT_THAT(refusal({"-m", "arbitrary", "a"}), HasSubstr("arbitrary"));
   EXPECT_THAT(refusal({"-m", "plane=0", "a"}), HasSubstr("distribution"));
 }

@@ -119,7 +119,9 @@ TaskSet task_set(const StepRequest& request, const StepPlacement& placement, std
   if (ranks.size() <= kChunkBytesMax) put("SLURM_GTIDS", ranks);
   const Distribution distribution = effective_distribution(request);
   const char* const names_of[] = {"block", "block", "cyclic", "plane"};
-  put("SLURM_DISTRIBUTION", names_of[static_cast<std::size_t>(distribution)]);
+  const char* const packings[] = {"", ",pack", ",pack", ",nopack"};
+  put("SLURM_DISTRIBUTION", std::string{names_of[static_cast<std::size_t>(distribution)]} +
+                                packings[static_cast<std::size_t>(request.packing)]);
   if (request.has_pmi) {
     put("PMI_SIZE", std::to_string(layout.places.size()));
     put("PMI_JOBID", pmi_job(request, step_id));

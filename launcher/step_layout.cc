@@ -73,10 +73,19 @@ std::vector<std::uint32_t> nodes_now(const StepRequest& request, std::span<const
   return {};
 }
 
+// As few as hold its tasks, for a request that wants that.
+std::vector<std::uint32_t> fewest_nodes_now(StepRequest request, std::span<const NodeRoom> rooms) {
+  const std::uint32_t most = request.nodes;
+  if (request.packing == Packing::kFewest) request.nodes = 1;
+  std::vector<std::uint32_t> nodes = nodes_now(request, rooms);
+  while (nodes.empty() && ++request.nodes <= most) nodes = nodes_now(request, rooms);
+  return nodes;
+}
+
 std::optional<StepPlacement> place_now(const StepRequest& request,
                                        std::span<const NodeRoom> rooms) {
   StepPlacement placement;
-  placement.layout.nodes = nodes_now(request, rooms);
+  placement.layout.nodes = fewest_nodes_now(request, rooms);
   if (placement.layout.nodes.empty()) return std::nullopt;
   std::vector<std::uint32_t> slots;
   for (const std::uint32_t node : placement.layout.nodes) {
@@ -110,6 +119,23 @@ std::vector<std::uint32_t> deal(std::uint32_t tasks, const std::vector<std::uint
     if (!has_room) is_full = true;
   }
   return order;
+}
+
+// One task on each node, then each node as full as it goes, and on all when none has CPUs left.
+std::vector<std::uint32_t> fill(std::uint32_t tasks, const std::vector<std::uint32_t>& slots) {
+  std::vector<std::uint32_t> counts(slots.size(), 1);
+  std::uint32_t left = tasks - static_cast<std::uint32_t>(slots.size());
+  for (std::size_t place = 0; place < slots.size(); ++place) {
+    const std::uint32_t more = std::min(left, slots[place] - 1);
+    counts[place] += more;
+    left -= more;
+  }
+  for (std::size_t place = 0; left > 0; place = (place + 1) % slots.size(), --left) ++counts[place];
+  std::vector<std::uint32_t> places;
+  for (std::uint32_t place = 0; place < counts.size(); ++place) {
+    places.insert(places.end(), counts[place], place);
+  }
+  return places;
 }
 
 // One task on each node in turn, as long as it has CPUs. If there are more tasks than CPUs, each
@@ -176,6 +202,8 @@ std::vector<std::uint32_t> distribute(const StepRequest& request,
   const Distribution distribution = effective_distribution(request);
   if (distribution == Distribution::kPlane) return deal_planes(request, slots);
   if (distribution == Distribution::kCyclic) return deal_in_turn(request.tasks, slots);
+  const bool is_packed = request.packing == Packing::kPack || request.packing == Packing::kFewest;
+  if (is_packed && slots.size() <= request.tasks) return fill(request.tasks, slots);
   // Block: counts as dealt, but one node after the other.
   std::vector<std::uint32_t> places = deal(request.tasks, slots);
   std::ranges::sort(places);

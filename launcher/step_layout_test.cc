@@ -108,6 +108,24 @@ TEST(StepLayout, MoreTasksThanCpusOnNodesOfDifferentSizes) {
 }
 
 // The cases are those that Slurm was asked about.
+TEST(StepLayout, PackFillsNodes) {
+  const auto packed = [](std::uint32_t tasks, std::uint32_t nodes, Packing how,
+                         Distribution distribution = Distribution::kBlock) {
+    const StepRequest request{
+        .tasks = tasks, .nodes = nodes, .distribution = distribution, .packing = how};
+    return placed(request, rooms({4, 4, 4}));
+  };
+  EXPECT_EQ(packed(4, 3, Packing::kFewest), "0 0 0 0");
+  EXPECT_EQ(packed(6, 3, Packing::kFewest), "0 0 0 0 1 1");
+  EXPECT_EQ(packed(5, 2, Packing::kPack), "0 0 0 0 1");
+  EXPECT_EQ(packed(4, 3, Packing::kPack), "0 0 1 2");
+  EXPECT_EQ(packed(5, 2, Packing::kNoPack), "0 0 0 1 1");
+  EXPECT_EQ(packed(6, 3, Packing::kFewest, Distribution::kCyclic), "0 1 0 1 0 1");
+  EXPECT_EQ(packed(5, 2, Packing::kPack, Distribution::kCyclic), "0 1 0 1 0");
+  EXPECT_EQ(packed(13, 3, Packing::kFewest), "More processors requested than permitted");
+}
+
+// The cases are those that Slurm was asked about.
 TEST(StepLayout, CpusAreCountedOverAllNodes) {
   const auto with_two = [](std::uint32_t tasks, std::uint32_t nodes) {
     return StepRequest{.tasks = tasks, .nodes = nodes, .cpus_per_task = 2, .is_exact = true};

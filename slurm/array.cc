@@ -13,7 +13,11 @@ namespace {
 class RangeReader {
  public:
   RangeReader(std::string_view what, std::string_view part, int tasks_end)
-      : what_{what}, part_{part}, tasks_end_{tasks_end} {}
+      : what_{what}, part_{part}, tasks_end_{tasks_end} {
+    // SOURCE: recorded: brackets around a part are passed over.
+    if (part_.starts_with('[')) part_.remove_prefix(1);
+    if (part_.ends_with(']')) part_.remove_suffix(1);
+  }
 
   // Adds to `written` how many numbers it stands for.
   base::Status read(sched::TaskSet& into, std::int64_t& written) const {

@@ -20,6 +20,8 @@ TEST(Array, IsReadAsSlurmReadsIt) {
   EXPECT_EQ(as_written("0-1000%0"), "0-1000") << "no bound";
   EXPECT_EQ(as_written("0-1000,5,0-7"), "0-1000");
   EXPECT_EQ(as_written("63-64,127-129"), "63-64,127-129");
+  EXPECT_EQ(as_written("[0-1],5"), "0-1,5");
+  EXPECT_EQ(as_written("[4]%2"), "4%2");
 }
 
 TEST(Array, SaysWhatIsWrong) {

@@ -7,6 +7,7 @@
 #include "scheduler/model/cluster.h"
 #include "slurm/array.h"
 #include "slurm/dependency.h"
+#include "slurm/distribution.h"
 #include "slurm/exit_code.h"
 #include "slurm/hostlist.h"
 #include "slurm/licenses.h"
@@ -375,6 +376,39 @@ struct SbatchOptionActions {
                                   "compute_bound and memory_bound");
   }
 
+  // Of several Slurm takes the one that can begin first, which nobody here knows.
+  static base::Status cluster(Self self, Text name, Text value, bool) {
+    if (value.empty() || same_word(value, "all") || value.find(',') != Text::npos) {
+      return base::invalid_argument(std::string{name} + " " + in_quotes(value) +
+                                    ": must name one cluster");
+    }
+    self.options_.cluster = std::string{value};
+    return {};
+  }
+
+  static base::Status distribution(Self self, Text, Text value, bool) {
+    const auto read = parse_distribution(value);
+    if (!read) return read.error();
+    self.options_.distribution = std::string{value};
+    return {};
+  }
+
+  // Which cores are near which GPU, the nodes' kubelets alone know.
+  static base::Status gres_flags(Self self, Text name, Text value, bool has_value) {
+    const bool is_of_cores =
+        same_word(value, "enforce-binding") || same_word(value, "disable-binding");
+    return is_of_cores ? unused(self, std::string{name} + "=" + std::string{value}, value, true)
+                       : refused(self, name, value, has_value);
+  }
+
+  // All tasks on a node see all GPUs that the job has there.
+  static base::Status gpu_bind(Self self, Text name, Text value, bool has_value) {
+    if (same_word(value, "none")) return {};
+    return same_word(value, "closest")
+               ? unused(self, std::string{name} + "=" + std::string{value}, value, true)
+               : refused(self, name, value, has_value);
+  }
+
   static base::Status open_mode(Self self, Text name, Text value, bool) {
     const bool appends = same_word(value, "append") || value == "a";
     if (!appends && !same_word(value, "truncate") && value != "t") {
@@ -574,18 +608,18 @@ constexpr std::array kOptions = {
     Option{"batch", 0, Takes::kValue, A::refused},
     Option{"bb", 0, Takes::kValue, A::refused},
     Option{"bbf", 0, Takes::kValue, A::refused},
-    Option{"cluster", 0, Takes::kValue, A::refused},
+    Option{"cluster", 0, Takes::kValue, A::cluster},
     Option{"cluster-constraint", 0, Takes::kValue, A::refused},
-    Option{"clusters", 'M', Takes::kValue, A::refused},
+    Option{"clusters", 'M', Takes::kValue, A::cluster},
     Option{"container", 0, Takes::kValue, A::replaced<A::kImage>},
     Option{"context", 0, Takes::kValue, A::refused},
     Option{"core-spec", 'S', Takes::kValue, A::refused},
     Option{"cpus-per-gpu", 0, Takes::kValue,
            A::per_gpu<&DeviceOptions::cpus_per_gpu, A::kCpusPerGpu>},
-    Option{"distribution", 'm', Takes::kValue, A::refused},
+    Option{"distribution", 'm', Takes::kValue, A::distribution},
     Option{"export-file", 0, Takes::kValue, A::replaced<A::kSetInScript>},
     Option{"gid", 0, Takes::kValue, A::replaced<A::kUserOfPod>},
-    Option{"gpu-bind", 0, Takes::kValue, A::refused},
+    Option{"gpu-bind", 0, Takes::kValue, A::gpu_bind},
     Option{"gpu-freq", 0, Takes::kValue, A::refused},
     Option{"gpus", 'G', Takes::kValue, A::gpus<&DeviceOptions::gpus, A::kGpus>},
     Option{"gpus-per-node", 0, Takes::kValue,
@@ -594,14 +628,14 @@ constexpr std::array kOptions = {
     Option{"gpus-per-task", 0, Takes::kValue,
            A::gpus<&DeviceOptions::gpus_per_task, A::kGpusPerTask>},
     Option{"gres", 0, Takes::kValue, A::devices<&DeviceOptions::gres, parse_gres>},
-    Option{"gres-flags", 0, Takes::kValue, A::refused},
+    Option{"gres-flags", 0, Takes::kValue, A::gres_flags},
     Option{"help", 'h', Takes::kNothing, A::replaced<A::kHelpOutside>},
     Option{"immediate", 'I', Takes::kMaybeValue, A::refused},
     Option{"licenses", 'L', Takes::kValue, A::licenses},
     Option{"mcs-label", 0, Takes::kValue, A::refused},
     Option{"mem-per-gpu", 0, Takes::kValue, A::memory_per_gpu},
     Option{"network", 0, Takes::kValue, A::refused},
-    Option{"no-kill", 'k', Takes::kMaybeValue, A::refused},
+    Option{"no-kill", 'k', Takes::kMaybeValue, A::unused},
     Option{"nodefile", 'F', Takes::kValue, A::replaced<A::kNameNodes>},
     Option{"ntasks-per-gpu", 0, Takes::kValue,
            A::per_gpu<&DeviceOptions::tasks_per_gpu, A::kTasksPerGpu>},

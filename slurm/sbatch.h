@@ -42,7 +42,9 @@ struct BatchOptions {
   std::string dependency;              // --dependency, as it was written
   // Of options for GPUs, as they were written: SLURM_GPUS_PER_TASK and the like.
   std::map<std::string, std::string> gpu_variables;
-  std::optional<NoticeSignal> signal;          // --signal
+  std::string cluster;                 // --clusters
+  std::string distribution;            // --distribution, of the script's steps, as it was written
+  std::optional<NoticeSignal> signal;  // --signal
   std::optional<std::string> container_image;  // --container-image, --container-mounts of pyxis
   std::optional<std::string> container_mounts;
   bool is_parsable = false;           // --parsable

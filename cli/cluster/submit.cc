@@ -17,9 +17,10 @@
 #include "kube/api/time_format.h"
 #include "scheduler/place/constraint.h"
 #include "slurm/array.h"
+#include "slurm/dependency.h"
+#include "slurm/distribution.h"
 #include "slurm/exit_code.h"
 #include "slurm/hostlist.h"
-#include "slurm/dependency.h"
 #include "slurm/launchers.h"
 #include "slurm/text.h"
 
@@ -368,6 +369,15 @@ base::Status take_variables(const SubmitArguments& arguments, SubmitRequest& req
   }
   for (const auto& [name, value] : options.gpu_variables) {
     request.batch->environment.push_back({name, value});
+  }
+  if (!options.distribution.empty()) {
+    const auto read = slurm::parse_distribution(options.distribution);
+    const bool is_plane = read && read->nodes == slurm::NodeDistribution::kPlane;
+    request.batch->environment.push_back(
+        {"SLURM_DISTRIBUTION", is_plane ? "plane" : options.distribution});
+    if (is_plane) {
+      request.batch->environment.push_back({"SLURM_DIST_PLANESIZE", std::to_string(read->plane)});
+    }
   }
   options.warnings.insert(options.warnings.end(), left_out.begin(), left_out.end());
   return {};
@@ -719,6 +729,7 @@ Options are sbatch's:
   --nice[=N], --priority N     --requeue, --no-requeue
   -D, --chdir DIRECTORY        -o, -e, -i, --output, --error, --input FILE
   --open-mode append|truncate  --comment TEXT   --export NONE|LIST
+  -m, --distribution block|cyclic|plane=N       of the tasks of the script's steps
   --signal [B:]SIGNAL[@SECONDS]   before the time limit
 
 and these:

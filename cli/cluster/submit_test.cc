@@ -100,6 +100,20 @@ TEST_F(Submit, AJobMayWaitForOthers) {
             (kube::BatchVariable{"SLURM_JOB_DEPENDENCY", "afterok:7?after:8+5"}));
 }
 
+// For the steps of the script: srun reads them.
+TEST_F(Submit, ADistributionIsAVariableOfTheScript) {
+  const auto environment_of = [&](const std::string& value) {
+    EXPECT_EQ(run({"submit", "-m", value, "--wrap", "true"}).code, kExitOk);
+    const kube::Job job = only_job();
+    EXPECT_TRUE(client_.remove<kube::Job>(kube::key_of(job.metadata)).ok());
+    return job.spec.batch->environment;
+  };
+  using Variables = std::vector<kube::BatchVariable>;
+  EXPECT_EQ(environment_of("cyclic:block"), (Variables{{"SLURM_DISTRIBUTION", "cyclic:block"}}));
+  EXPECT_EQ(environment_of("plane=2"),
+            (Variables{{"SLURM_DISTRIBUTION", "plane"}, {"SLURM_DIST_PLANESIZE", "2"}}));
+}
+
 // A claim, a folder of the nodes, a variable, and an image: by submit's own options, or as pyxis
 // has them in a script.
 TEST_F(Submit, WhatThePodsAreLikeIsInTheTemplate) {

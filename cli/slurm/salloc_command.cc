@@ -252,7 +252,7 @@ int run_salloc(std::span<const std::string> arguments, const WithCluster& with_c
   }
   std::error_code error;
   request->options.working_directory = std::filesystem::current_path(error).string();
-  return with_cluster(
+  return with_cluster.in(request->options.cluster)(
       [&](const Session& session) { return allocate(session, *request, *read, output); });
 }
 

@@ -21,7 +21,9 @@ constexpr base::Duration kEndPollEvery = std::chrono::milliseconds{250};
 // command line.
 constexpr std::array kInputVariables = {
     InputVariable{"SBATCH_ACCOUNT", "--account"},
+    InputVariable{"SBATCH_CLUSTERS", "--clusters"},
     InputVariable{"SBATCH_CONSTRAINT", "--constraint"},
+    InputVariable{"SBATCH_DISTRIBUTION", "--distribution"},
     InputVariable{"SBATCH_ERROR", "--error"},
     InputVariable{"SBATCH_EXPORT", "--export"},
     InputVariable{"SBATCH_INPUT", "--input"},
@@ -135,9 +137,12 @@ int submit(const Session& session, const SubmitRequest& request, const Sbatch& r
   if (!job) return fail(output, "Batch job submission failed: " + job.error().message);
   const std::string id = std::to_string(*job->status.job_id);
   if (request.options.is_parsable) {
-    output.out << id << "\n";
+    output.out << id << (request.options.cluster.empty() ? "" : ";" + request.options.cluster)
+               << "\n";
   } else if (!read.is_quiet) {
-    output.out << "Submitted batch job " << id << "\n";
+    const std::string& cluster = request.options.cluster;
+    output.out << "Submitted batch job " << id
+               << (cluster.empty() ? "" : " on cluster " + cluster) << "\n";
   }
   output.out.flush();
   return read.waits ? wait_as_sbatch(session, *job, output) : kExitOk;
@@ -164,7 +169,7 @@ int run_sbatch(std::span<const std::string> arguments, const WithCluster& with_c
   }
   set_name(*request, *read);
   request->options.working_directory = working_directory(request->options.working_directory);
-  return with_cluster(
+  return with_cluster.in(request->options.cluster)(
       [&](const Session& session) { return submit(session, *request, *read, output); });
 }
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "api/scheduler_config.h"
+#include "api/wellknown.h"
 #include "base/number_list.h"
 #include "cli/cluster/batch_variables.h"
 #include "cli/slurm/job_facts.h"
@@ -18,8 +19,11 @@
 #include "cli/slurm/slurm_program.h"
 #include "cli/slurm/squeue_command.h"
 #include "cli/testing/program_fixture.h"
+#include "kube/api/pod.h"
 #include "kube/clock.h"
+#include "kube/upgrade.h"
 #include "kube/url.h"
+#include "kube/web_socket.h"
 #include "records/answers.h"
 #include "records/job_changes.h"
 #include "records/store.h"
@@ -198,15 +202,40 @@ class SlurmCommands : public ProgramTest {
     out_.str("");
     std::ostringstream err;
     const WithSession with_session =
-        [this](const ConnectOptions&,
+        [this](const ConnectOptions& connect,
                const std::function<int(const Session&)>& use) -> base::Result<int> {
-      return use(Session{counted_client_, clock_, *session_sleeper_, "team-b"});
+      context_ = connect.overrides.context;
+      return use(Session{counted_client_, clock_, *session_sleeper_, "team-b", upgrader_});
     };
     const int code = run_slurm_command(name, arguments, with_session, {.out = out_, .err = err});
     return {code, out_.str(), err.str()};
   }
 
+  // A job with its first pod.
+  void add_script_job(int number, const kube::JobControl& control = {}) {
+    const std::string name = "job-" + std::to_string(number);
+    kube::JobSpec spec;
+    spec.batch.emplace();
+    spec.control = control;
+    add_job("team-b", name, spec,
+            {.state = kube::JobState::kRunning, .job_id = number, .starts = 1});
+    kube::Pod pod;
+    pod.metadata.ns = "team-b";
+    pod.metadata.name = name + "-0";
+    pod.metadata.labels = {{std::string{kube::kLabelJob}, name},
+                           {std::string{kube::kLabelTask}, "0"},
+                           {std::string{kube::kLabelStart}, "1"}};
+    pod.spec.containers.push_back({.name = "main", .command = {"/kubegang/kubegang-launcher"}});
+    const auto created = client_.create(pod);
+    ASSERT_TRUE(created.ok()) << created.error().message;
+    kube::Pod running = *created;
+    running.status.phase = kube::PodPhase::kRunning;
+    ASSERT_TRUE(client_.update_status(running).ok());
+  }
+
   std::ostringstream out_;  // of the present command
+  std::string context_;     // of the command that ran last
+  kube::Upgrader* upgrader_ = nullptr;
   HasRecords has_records_{transport_};
   CountsJobs counts_{has_records_};
   kube::Client counted_client_{counts_, clock_, sleeper_, {}};
@@ -223,6 +252,82 @@ TEST_F(SlurmCommands, WhatIsNotThereIsRefusedByName) {
   const Ran bad = slurm("sbatch", {"--time=abc", "--wrap", "true"});
   EXPECT_EQ(bad.code, 255);
   EXPECT_THAT(bad.err, HasSubstr("--time"));
+}
+
+// A cluster of Slurm is a context of the kubeconfig, for submissions, too.
+TEST_F(SlurmCommands, ClustersAreContexts) {
+  const std::pair<const char*, Words> lines[] = {{"sbatch", {"-M", "genius", "--wrap", "true"}},
+                                                 {"salloc", {"-M", "genius", "true"}},
+                                                 {"srun", {"--cluster=genius", "true"}}};
+  for (const auto& [command, words] : lines) {
+    context_.clear();
+    (void)slurm(command, words);
+    EXPECT_EQ(context_, "genius") << command;
+  }
+  context_ = "unused";
+  EXPECT_THAT(slurm("sbatch", {"--clusters=genius,wice", "--wrap", "true"}).err,
+              HasSubstr("--clusters \"genius,wice\": must name one cluster"));
+  EXPECT_EQ(context_, "unused");
+}
+
+// Programs in pods that are frozen: nothing is heard of them. A second goes by with each look.
+class FrozenPods final : public kube::Upgrader {
+ public:
+  explicit FrozenPods(kube::ManualClock& clock) : clock_{clock} {}
+  base::Status upgrade(
+      const kube::Request&, const std::vector<std::pair<std::string, std::string>>& headers,
+      const std::function<void(const kube::Response&, kube::Duplex&)>& use) override {
+    ++called;
+    std::string key;
+    for (const auto& [name, value] : headers) {
+      if (name == "Sec-WebSocket-Key") key = value;
+    }
+    Silence silence{clock_};
+    use({.status = 101,
+         .headers = {{"sec-websocket-accept", kube::web_socket_accept(key)},
+                     {"sec-websocket-protocol", "v5.channel.k8s.io"}}},
+        silence);
+    return {};
+  }
+  int called = 0;
+
+ private:
+  class Silence final : public kube::Duplex {
+   public:
+    explicit Silence(kube::ManualClock& clock) : clock_{clock} {}
+    int descriptor() const override {
+      clock_.advance(std::chrono::seconds{1});
+      return -1;
+    }
+    bool has_more() const override { return true; }
+    ssize_t read(char*, std::size_t) override { return 0; }
+    bool write(std::string_view) override { return true; }
+
+   private:
+    kube::ManualClock& clock_;
+  };
+  kube::ManualClock& clock_;
+};
+
+TEST_F(SlurmCommands, ASignalDoesNotWaitForTurnsWithoutEnd) {
+  FrozenPods pods{clock_};
+  upgrader_ = &pods;
+  for (const int number : {41, 42, 43}) add_script_job(number);
+  add_script_job(44, {.suspend = true});
+  const auto begin = clock_.monotonic();
+  const Ran ran = slurm("scancel", {"-s", "USR1", "41", "42", "43", "44"});
+  EXPECT_LE(clock_.monotonic() - begin, std::chrono::seconds{70});
+  EXPECT_EQ(ran.code, kExitFailed);
+  EXPECT_EQ(pods.called, 3) << "a job that its user has suspended has no turn";
+  const std::string late =
+      ": its turn is off: the signal has not been sent, or comes with its turn\n";
+  std::string want;
+  for (const char* number : {"41", "42", "43"}) {
+    want += std::string{"scancel: error: Kill job error on job id "} + number + late;
+  }
+  want +=
+      "scancel: error: Kill job error on job id 44: Job can not be altered now, try again later\n";
+  EXPECT_EQ(ran.err, want);
 }
 
 TEST_F(SlurmCommands, ShowLicenses) {

@@ -272,7 +272,7 @@ int run_srun(std::span<const std::string> arguments, const WithCluster& with_clu
     output.err << "srun: warning: " << warning << "\n";
   }
   request->options.working_directory = directory;
-  return with_cluster(
+  return with_cluster.in(request->options.cluster)(
       [&](const Session& session) { return in_own_job(session, *request, *step, output); });
 }
 
