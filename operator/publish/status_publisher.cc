@@ -100,6 +100,12 @@ bool only_start_is_awaited(const JobRecord& job, const JobRecord& other) {
          });
 }
 
+// Of an array then all has been said of its tasks, of which the record may have none (take_out).
+bool has_stored_end(const JobRecord& array) {
+  const auto& state = array.status.stored().state;
+  return state && kube::is_final(*state);
+}
+
 // Returns true if neither the start of the job nor what became of it since is stored.
 bool has_start_to_store(const JobRecord& job) {
   return job.wanted().starts.value_or(0) > job.status.stored().starts.value_or(0);
@@ -228,10 +234,10 @@ PatchStatus<kube::Job> StatusPublisher::write(JobRecord& job, base::Instant now,
                                               std::int64_t term) {
   const WritePoint point = status_point(job);
   JobRecord& whole = job.task ? jobs_.array_of(job) : job;
-  if (whole.array) gather_tasks(whole, now);
+  if (whole.array && !has_stored_end(whole)) gather_tasks(whole, now);
   // Every write carries the term, so that the CRD refuses those of a leader that was replaced.
   whole.wanted().term = term;
-  if (whole.array) whole.status.rest_until(now + rest_after(*whole.wanted().array));
+  if (const auto& shown = whole.wanted().array) whole.status.rest_until(now + rest_after(*shown));
   return patch_of(point, whole.status, now);
 }
 

@@ -248,6 +248,18 @@ TEST_F(ArrayTest, NoTaskStartsWhileItsArrayIsSuspended) {
   expect_no_violations(world);
 }
 
+// Its record has been put away by then.
+TEST_F(ArrayTest, AnEditAfterItsEndLeavesWhatHasBecomeOfItsTasks) {
+  world.apply(gang_job("sweep", 1, "2s", tasks("0-3")));
+  ASSERT_TRUE(ends("sweep")) << world.log_tail();
+  world.run_for(minutes{1});
+  world.patch_job("sweep", {{"lifecycle", {{"ttlAfterFinished", "24h"}}}});
+  world.run_for(seconds{5});
+  EXPECT_EQ(world.job("sweep").status.observed_generation, world.job("sweep").metadata.generation);
+  EXPECT_EQ(array("sweep").succeeded, "0-3") << world.log_tail();
+  EXPECT_EQ(array("sweep").summary, "4 of 4 done");
+}
+
 // Of 30 tasks that ended well ten keep their pods.
 TEST_F(ArrayTest, ThePodsOfTheLastTasksStay) {
   world.apply(gang_job("sweep", 1, "1s", tasks("0-29")));
@@ -269,8 +281,8 @@ TEST_F(ArrayTest, ANewLeaderKnowsThePodsThatWereKept) {
 // tasks that are held by themselves.
 TEST_F(ArrayTest, WhatIsAskedOfATaskThatWaitsDoesNotComeLater) {
   json more = tasks("0-5", 1);
-  json control{{"tasks",
-                {{{"tasks", "2"}, {"requeueRequest", 1}}, {{"tasks", "4-5"}, {"hold", true}}}}};
+  json control{
+      {"tasks", {{{"tasks", "2"}, {"requeueRequest", 1}}, {{"tasks", "4-5"}, {"hold", true}}}}};
   world.apply(gang_job("sweep", 1, "2s", more));
   world.run_for(seconds{1});
   control["releaseRequest"] = 1;
