@@ -38,8 +38,8 @@ WritePoint status_point(const JobRecord& job) {
 constexpr std::int64_t kArrayBytesPerSecond = 256 << 10;
 constexpr std::int64_t kEntryBytes = 600;
 base::Duration rest_after(const kube::ArrayStatus& shown) {
-  const auto texts = shown.succeeded.size() + shown.failed.size() + shown.cancelled.size() +
-                     shown.outcomes.size();
+  const auto texts =
+      shown.succeeded.size() + shown.failed.size() + shown.cancelled.size() + shown.outcomes.size();
   const auto entries = static_cast<std::int64_t>(shown.tasks.size());
   const auto bytes = entries * kEntryBytes + static_cast<std::int64_t>(texts);
   return base::Duration{std::chrono::seconds{1}} * bytes / kArrayBytesPerSecond;
@@ -106,9 +106,35 @@ bool has_stored_end(const JobRecord& array) {
   return state && kube::is_final(*state);
 }
 
+// Returns true if the job waits, or waited, for that task of the other one, which is an array.
+bool has_waited_for(const JobRecord& job, const JobRecord& other, int task) {
+  return std::ranges::any_of(job.wanted().dependency, [&](const kube::DependencyStatus& term) {
+    if (term.job_id != other.id.number()) return false;
+    const bool has_twin = term.type == kube::DependencyType::kAfterCorr && job.task &&
+                          other.array->all.contains(*job.task);
+    const std::optional<int> named = has_twin ? job.task : term.task;
+    return !named || *named == task;
+  });
+}
+
 // Returns true if neither the start of the job nor what became of it since is stored.
 bool has_start_to_store(const JobRecord& job) {
   return job.wanted().starts.value_or(0) > job.status.stored().starts.value_or(0);
+}
+
+// Returns true if what the job waited for of the other one is stored: of an array each task that
+// it waited for, of those that have begun and not ended their starts alone.
+bool is_told_of(const CommitGate& gate, const JobRecord& job, const JobRecord& other) {
+  if (!gate.may_end_wait(other.uid)) return only_start_is_awaited(job, other);
+  // What ends without a record says the status of the array.
+  const bool is_clean =
+      other.status.urgency() == WriteUrgency::kClean && !other.status.is_in_flight();
+  if (other.array && other.array->rest_ended && !is_clean) return false;
+  return !other.array || std::ranges::all_of(other.array->tasks, [&](const auto& each) {
+    const JobRecord& task = *each.second;
+    return !has_waited_for(job, other, each.first) || gate.may_end_wait(task.uid) ||
+           (!task.is_final() && !has_start_to_store(task));
+  });
 }
 
 }  // namespace
@@ -123,27 +149,32 @@ bool StatusPublisher::may_write_now(JobRecord& job, base::Instant now) {
   return may_say_now(job, now);
 }
 
+// Returns true if what became of the jobs that it waits for no more is stored.
+bool StatusPublisher::is_told_of_ends(JobRecord& job) {
+  while (!job.commit_after_ends.empty()) {
+    const JobRecord* other = jobs_.peek(*job.commit_after_ends.begin());
+    if (other != nullptr && !is_told_of(gate_, job, *other)) return false;
+    job.commit_after_ends.erase(job.commit_after_ends.begin());
+  }
+  return true;
+}
+
 // The same without regard to the write of its array that may be under way.
 bool StatusPublisher::may_say_now(JobRecord& job, base::Instant now) {
   if (!job.status.may_write(now)) return false;
   // A task that starts waits for its number (Wishes).
   if (waits_for_number(job)) return false;
   // What became of the jobs that it waited for comes first (rule 5).
-  while (!job.commit_after_ends.empty()) {
-    const JobRecord* other = jobs_.peek(*job.commit_after_ends.begin());
-    const bool may_end =
-        other == nullptr || gate_.may_end_wait(other->uid) || only_start_is_awaited(job, *other);
-    if (!may_end) return false;
-    job.commit_after_ends.erase(job.commit_after_ends.begin());
-  }
+  if (!is_told_of_ends(job)) return false;
+  if (job.task && !is_told_of_ends(jobs_.array_of(job))) return false;
   // An ending by preemption waits for the commit of the job that preempts (CommitGate, rule 4).
   // Once that is stored the question is settled for good, whatever is marked for the preemptor
   // later.
   if (!job.start.commit_after) return true;
   const JobRecord* first = jobs_.find(*job.start.commit_after);
   // A start and its end may be one write, which comes first if the preemptor waited for that start.
-  const bool goes_first = first != nullptr && first->commit_after_ends.contains(job.id) &&
-                          has_start_to_store(job);
+  const bool goes_first =
+      first != nullptr && first->commit_after_ends.contains(job.id) && has_start_to_store(job);
   if (first != nullptr && !goes_first && !gate_.may_write_ending(first->uid)) return false;
   job.start.commit_after.reset();
   return true;
@@ -348,6 +379,7 @@ base::Instant StatusPublisher::next_due(base::Instant now) const {
     } else if (job->task && !jobs_.array_of(*job).status.may_write(now)) {
       earlier(jobs_.array_of(*job).status.due());
     } else if (!job->start.commit_after && job->commit_after_ends.empty() &&
+               (!job->task || jobs_.array_of(*job).commit_after_ends.empty()) &&
                !waits_for_number(*job)) {
       earlier(now);  // it was marked after the statuses had been looked at
     }

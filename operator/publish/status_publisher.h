@@ -66,6 +66,7 @@ class StatusPublisher {
   // Not in its back-off, and not after another job's commit point that is not stored yet.
   bool may_write_now(JobRecord& job, base::Instant now);
   bool may_say_now(JobRecord& job, base::Instant now);
+  bool is_told_of_ends(JobRecord& job);
   // From the line, until there are `most` effects.
   void write_from(WaitingLine& line, std::size_t most, base::Instant now, std::int64_t term,
                   std::vector<Effect>& effects);
