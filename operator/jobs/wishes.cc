@@ -314,7 +314,10 @@ void Wishes::release_all(JobRecord& job) {
 // again.
 void Wishes::tell_tasks_again(JobRecord& job) {
   if (!job.array) return;
-  job.array->told_holds.clear();
+  // Each that was told is told once more: whether it holds yet is not known.
+  for (auto& [number, held] : job.array->told_holds) {
+    held = !wish_for(job, number).hold.value_or(job.request.hold);
+  }
   job.array->told_generation = -1;
   parts_.jobs.touch(job.uid);
 }
