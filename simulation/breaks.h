@@ -43,6 +43,11 @@ enum class Break {
   kDebugEndless,        // a pod runs for a debug container for as long as that does not start
   kTableSwallowed,      // a timetable that is there already counts as written, and is not
   kPodNewsLost,         // operators do not hear of each change of a pod
+  kThrottleNotSeen,     // the operator does not see how many tasks of an array may run at once
+  kOutcomesNotSeen,     // nor which of them have succeeded, as its predecessor stored it
+  kExitCodeNotSeen,     // nor the exit code of an array, likewise
+  kTaskHoldNotSeen,     // nor that tasks are held
+  kTaskCancelNotSeen,   // nor that tasks are canceled
 };
 
 struct BreakInfo {
@@ -51,7 +56,7 @@ struct BreakInfo {
 };
 
 // All but kNone, by the names that the command line takes.
-inline constexpr std::array<BreakInfo, 32> kBreaks{{
+inline constexpr std::array<BreakInfo, 37> kBreaks{{
     {Break::kStartNotStored, "start-not-stored"},
     {Break::kEndingNotStored, "ending-not-stored"},
     {Break::kJournalAfterFreeze, "journal-after-freeze"},
@@ -84,6 +89,11 @@ inline constexpr std::array<BreakInfo, 32> kBreaks{{
     {Break::kDebugEndless, "debug-endless"},
     {Break::kTableSwallowed, "table-swallowed"},
     {Break::kPodNewsLost, "pod-news-lost"},
+    {Break::kThrottleNotSeen, "throttle-not-seen"},
+    {Break::kOutcomesNotSeen, "outcomes-not-seen"},
+    {Break::kExitCodeNotSeen, "exit-code-not-seen"},
+    {Break::kTaskHoldNotSeen, "task-hold-not-seen"},
+    {Break::kTaskCancelNotSeen, "task-cancel-not-seen"},
 }};
 
 // Returns nullopt if no break has that name, or for the empty name.

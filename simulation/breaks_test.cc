@@ -25,12 +25,21 @@ constexpr std::int64_t kRoundsAtOnce = 50;
 
 using Checkers = std::vector<std::string_view>;
 
+// Returns the checkers that watch over a rule of arrays.
+Checkers array_checkers_of(Break which) {
+  if (which == Break::kThrottleNotSeen) return {"throttle"};
+  if (which == Break::kOutcomesNotSeen) return {"array", "started twice"};
+  if (which == Break::kExitCodeNotSeen) return {"array at the end"};
+  if (which == Break::kTaskHoldNotSeen) return {"task asked"};
+  if (which == Break::kTaskCancelNotSeen) return {"task asked", "goes on"};
+  return {};
+}
+
 // Returns the checkers that watch over the rule.
 Checkers checkers_of(Break which) {
   switch (which) {
-    case Break::kNone:
-      return {};
     case Break::kStartNotStored:
+    case Break::kProxyBelieved:
       return {"commit"};
     case Break::kTableNotStored:
       return {"table commit"};
@@ -40,11 +49,14 @@ Checkers checkers_of(Break which) {
       return {"all end", "obeys"};
     case Break::kOutcomeLost:
       return {"all end"};
+    case Break::kNeverConfirmed:
+      return {"obeys"};
     case Break::kEndingNotStored:
       return {"teardown"};
     case Break::kPlaceNotStored:
       return {"members"};
     case Break::kFrozenUnsettled:
+    case Break::kJournalAfterFreeze:
       return {"frozen"};
     case Break::kNoBarrier:
       return {"barrier"};
@@ -52,12 +64,8 @@ Checkers checkers_of(Break which) {
       return {"goes back"};
     case Break::kDeletedStaysFrozen:
       return {"deleted"};
-    case Break::kNeverConfirmed:
-      return {"obeys"};
     case Break::kNeverFailsOpen:
       return {"fail open"};
-    case Break::kJournalAfterFreeze:
-      return {"frozen"};
     case Break::kWriteSwallowed:
       return {"stored"};
     case Break::kTimeoutNotSeen:
@@ -73,8 +81,6 @@ Checkers checkers_of(Break which) {
       return {"never frozen"};
     case Break::kChargesForgotten:
       return {"usage"};
-    case Break::kProxyBelieved:
-      return {"commit"};
     case Break::kClockBelieved:
       return {"verdict in time"};
     case Break::kTimeLost:
@@ -90,6 +96,13 @@ Checkers checkers_of(Break which) {
       return {"overlap", "stored timetable"};
     case Break::kPodNewsLost:
       return {"known pod"};
+    case Break::kNone:
+    case Break::kThrottleNotSeen:
+    case Break::kOutcomesNotSeen:
+    case Break::kExitCodeNotSeen:
+    case Break::kTaskHoldNotSeen:
+    case Break::kTaskCancelNotSeen:
+      return array_checkers_of(which);
   }
   return {};
 }

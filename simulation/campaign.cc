@@ -22,6 +22,8 @@ namespace {
 // Every checker has to look at something in a campaign.
 constexpr std::array kCheckers{
     "all end",
+    "array",
+    "array at the end",
     "attempts",
     "barrier",
     "batch failure",
@@ -38,6 +40,7 @@ constexpr std::array kCheckers{
     "frozen",
     "gang agrees",
     "goes back",
+    "goes on",
     "idle",
     "idle node",
     "index again",
@@ -58,11 +61,16 @@ constexpr std::array kCheckers{
     "start timeout",
     "started twice",
     "stored",
+    "stored task",
     "stored timetable",
     "successes",
     "suspended time",
     "table commit",
+    "task asked",
+    "task at the end",
+    "task once",
     "teardown",
+    "throttle",
     "time",
     "timetable",
     "usage",
@@ -74,6 +82,7 @@ constexpr std::array kCheckers{
     "verdict in time",
     "verdict of a failure",
     "verdict of a loss",
+    "verdict of a task",
 };
 
 thread_local std::uint64_t round_of_this_thread = 0;

@@ -6,6 +6,7 @@
 
 #include "api/wellknown.h"
 #include "kube/api/time_format.h"
+#include "operator/gang/task_key.h"
 
 namespace simulation {
 namespace {
@@ -41,6 +42,13 @@ constexpr std::uint64_t kStartMillisMax = 1500;
 std::string label(const kube::Pod& pod, std::string_view name) {
   const auto found = pod.metadata.labels.find(std::string{name});
   return found == pod.metadata.labels.end() ? "0" : found->second;
+}
+
+// Returns the number of the pod's task of an array; nullopt if its job is none.
+std::optional<int> array_task_of(const kube::Pod& pod) {
+  const auto found = pod.metadata.labels.find(std::string{kube::kLabelArrayTask});
+  if (found == pod.metadata.labels.end()) return std::nullopt;
+  return std::stoi(found->second);
 }
 
 std::string note(const kube::Pod& pod, const std::string& name, const std::string& otherwise) {
@@ -261,15 +269,19 @@ void Kubelet::accept(const kube::Pod& pod, Program& program) {
   program.uid = pod.metadata.uid;
   program.ns = pod.metadata.ns;
   program.name = pod.metadata.name;
-  program.job_uid = owner == nullptr ? "" : owner->uid;
+  const std::optional<int> array_task = array_task_of(pod);
+  program.job_uid = owner == nullptr ? "" : control::record_key(owner->uid, array_task);
   program.start = std::stoll(label(pod, kube::kLabelStart));
   program.task = std::stoi(label(pod, kube::kLabelTask));
-  // Pods of one template need not be alike: their work may grow with their index, and one may be
-  // the only one that fails.
+  // Pods of one template need not be alike: their work may grow with their index, or with that of
+  // their task, and one may be the only one that fails.
   program.work = milliseconds{std::stoll(note(pod, "work-ms", "1000000000")) +
-                              program.task % 3 * std::stoll(note(pod, "work-more-ms", "0"))};
+                              array_task.value_or(program.task) % 3 *
+                                  std::stoll(note(pod, "work-more-ms", "0"))};
   const bool fails =
-      std::stoi(note(pod, "fails-index", label(pod, kube::kLabelTask))) == program.task;
+      std::stoi(note(pod, "fails-index", label(pod, kube::kLabelTask))) == program.task &&
+      std::stoi(note(pod, "fails-task", std::to_string(array_task.value_or(-1)))) ==
+          array_task.value_or(-1);
   if (fails) program.exit_code = std::stoi(note(pod, "exit-code", "0"));
   program.init = milliseconds{std::stoll(note(pod, "init-ms", "0"))};
   program.init_ends = note(pod, "init-ends", "yes") == "yes";

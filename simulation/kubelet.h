@@ -29,7 +29,8 @@ struct Debug {
 
 // One incarnation of one pod's program, as the node knows it.
 struct Program {
-  std::string node, uid, ns, name, job_uid;
+  std::string node, uid, ns, name;
+  std::string job_uid;     // of a task of an array with its number (control::record_key)
   std::int64_t start = 0;  // which start of the job
   int task = 0;
   base::Duration work{0};

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "api/array_status.h"
 #include "api/job.h"
 #include "api/node_timetable.h"
 #include "kube/testing/api_server/api_server.h"
@@ -59,8 +60,10 @@ class Ledger final : public ProgramObserver {
   void thawed(Node& node, const std::string& uid);
   // Ten times a second.
   void sample(std::vector<Node>& nodes, bool operator_is_well);
-  // A user asked for the end of the job.
+  // A user asked for the end of the job, or of a task of an array ("sweep_3").
   void user_ends(const std::string& job_name) { ended_by_user_.insert(job_name); }
+  // A user asked for a task to run again, if it runs ("sweep_3").
+  void user_requeues(const std::string& title) { requeued_by_user_.insert(title); }
   void user_deletes(const std::string& job_name) { deleted_by_user_.insert(job_name); }
   void restored();     // etcd went back
   void reinstalled();  // Jobs of ours went, and with them what they alone told
@@ -99,8 +102,11 @@ class Ledger final : public ProgramObserver {
   void check_usage(base::Duration recorded);
 
  private:
+  // A job that is no array, an array as a whole, or a task of one that has started or ended: what
+  // is stored of that is taken for the status of a job (api/array_status.h).
   struct JobFacts {
     kube::Job job;
+    std::optional<int> task;          // of an array
     base::Duration ran{0}, stood{0};  // since its first program began, and since it was ready
     // That of `ran` for which nothing but its turns explains that programs ran.
     base::Duration charged{0};
@@ -124,6 +130,17 @@ class Ledger final : public ProgramObserver {
   // Of one start's pods, by which its verdict is judged.
   struct StartFacts {
     bool failed = false, lost = false, refused = false;
+    int exit_code = 0;  // the highest of programs that failed by themselves
+  };
+  // An array as a whole.
+  struct ArrayFacts {
+    std::set<int> tasks;
+    kube::TaskOutcomes outcomes;
+    // How many may run at once, 0 = any: now, and before that changed.
+    std::int32_t throttle = 0, throttle_before = 0;
+    Time spec_at{0};       // its spec, or what is asked of its tasks, is so since then
+    bool is_heard = true;  // and the operator has heard of it
+    std::int64_t starts = 0;
   };
   // How Jobs that ran a batch Job have ended: which have failed, and whether one was cancelled or
   // is over its time.
@@ -196,6 +213,25 @@ class Ledger final : public ProgramObserver {
   void read(Stream& stream);
   void take(const std::string& path, const std::string& line);
   void on_job(const std::string& type, kube::Job job);
+  void on_version(const std::string& uid, kube::Job job);
+  void on_job_gone(const kube::Job& job);
+  void on_array(kube::Job job);
+  void on_array_gone(const kube::Job& job);
+  void on_tasks(const kube::Job& job, const ArrayFacts& facts, bool fresh);
+  void on_task(const kube::Job& job, int task, const std::optional<kube::JobStatus>& status,
+               bool fresh);
+  void check_array(const kube::Job& job, const ArrayFacts& before, const ArrayFacts& facts);
+  void check_array_end(const kube::Job& job, const ArrayFacts& facts);
+  void check_throttle(const kube::Job& job, const ArrayFacts& facts);
+  void check_task_start(const JobFacts& facts);
+  void check_task_end(const JobFacts& facts);
+  void check_task_failure(const JobFacts& facts);
+  void check_stored_task(const std::string& key, const kube::JobStatus& wanted);
+  void note_array_fate(const kube::Job& job, const ArrayFacts& facts);
+  void sample_tasks(const std::vector<Node>& nodes);
+  bool some_task_waits(const JobFacts& facts) const;
+  bool waits(const JobFacts& facts) const;
+  bool is_throttled(const JobFacts& facts) const;
   void on_start(JobFacts& facts);
   void on_ending(const JobFacts& facts);
   void on_final(const JobFacts& facts);
@@ -270,10 +306,12 @@ class Ledger final : public ProgramObserver {
   Tally& tally_;
   std::optional<Finding> finding_;
   std::vector<Stream> streams_;
-  std::map<std::string, JobFacts> jobs_;  // by UID
+  std::map<std::string, JobFacts> jobs_;      // by UID; tasks by control::record_key
+  std::map<std::string, ArrayFacts> arrays_;  // by UID
   // When tasks ended well, by job UID and start. A restore of etcd does not undo what programs did.
   std::map<std::string, std::map<std::int64_t, std::map<int, Time>>> succeeded_;
   std::map<std::string, std::map<std::int64_t, StartFacts>> starts_;  // by job UID and start
+  std::set<std::pair<std::string, std::int64_t>> endings_;            // likewise: that are stored
   std::map<std::string, Time> gone_until_;                            // by node: its Node object
   std::map<std::string, BatchFacts> batch_;                           // by UID
   std::map<std::string, Attempts> attempts_;                          // by batch Job's UID
@@ -298,7 +336,7 @@ class Ledger final : public ProgramObserver {
   bool operator_is_well_ = false;  // at the present sample
   bool may_be_builtin_ = false;    // schedulerType
   Time last_start_at_{0};          // of any job
-  std::set<std::string> ended_by_user_, deleted_by_user_;
+  std::set<std::string> ended_by_user_, deleted_by_user_, requeued_by_user_;
   std::map<std::string, std::set<std::string>> fates_;  // by name, of all Jobs that had it
   std::map<std::string, std::string> undone_;  // names of Jobs by UID: a restore took them away
   std::set<std::string> suffered_;

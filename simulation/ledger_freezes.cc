@@ -170,7 +170,8 @@ bool Ledger::should_run(const Node& node, const Program& program) const {
   if (!table) return true;
   const auto& pods = table->spec.pods;
   const auto listed = std::find_if(pods.begin(), pods.end(), [&](const kube::TimetablePod& pod) {
-    return pod.name == program.name && pod.job_uid == program.job_uid;
+    return pod.name == program.name &&
+           control::record_key(pod.job_uid, pod.task) == program.job_uid;
   });
   if (listed == pods.end()) return true;
   return timetable::runs_at(table->spec.timetable,

@@ -46,27 +46,39 @@ const JobPlan* Ledger::plan_of_job(const kube::Job& job) const {
 }
 
 void Ledger::on_job(const std::string& type, kube::Job job) {
-  const std::string uid = job.metadata.uid;
-  const std::string name = name_of(job);
   if (type == "DELETED") {
-    ++tally_.looked["lost"];
-    // A restore may take the batch Job away, and that takes this one along; or leave a Job that has
-    // not ended beside a batch Job that has.
-    const kube::OwnerReference* owner = batch_owner(job);
-    const bool excused = owner != nullptr && (now_ < restored_at_ + kAfterRestore ||
-                                              (!is_final_state(job) && has_ended(owner->uid)));
-    if (!deleted_by_user_.contains(name) && !excused) {
-      find("lost", "job " + name + " was deleted by no user");
-    }
-    jobs_went_ = true;
-    fates_[job.metadata.name].insert({"After", "AfterAny", "AfterNotOK"});
-    jobs_.erase(uid);
-    return;
+    if (job.spec.array) on_array_gone(job);
+    return on_job_gone(job);
   }
+  if (job.spec.array) return on_array(std::move(job));
+  const std::string uid = job.metadata.uid;
+  on_version(uid, std::move(job));
+}
+
+void Ledger::on_job_gone(const kube::Job& job) {
+  const std::string& name = name_of(job);
+  ++tally_.looked["lost"];
+  // A restore may take the batch Job away, and that takes this one along; or leave a Job that has
+  // not ended beside a batch Job that has.
+  const kube::OwnerReference* owner = batch_owner(job);
+  const bool excused = owner != nullptr && (now_ < restored_at_ + kAfterRestore ||
+                                            (!is_final_state(job) && has_ended(owner->uid)));
+  if (!deleted_by_user_.contains(name) && !excused) {
+    find("lost", "job " + name + " was deleted by no user");
+  }
+  jobs_went_ = true;
+  fates_[job.metadata.name].insert({"After", "AfterAny", "AfterNotOK"});
+  jobs_.erase(job.metadata.uid);
+}
+
+// Of a job, or of a task of an array, whose UID is the key then.
+void Ledger::on_version(const std::string& uid, kube::Job job) {
+  const std::string name = title_of(name_of(job), control::task_in(uid));
   // The version before stays in `before`: all rules below compare the two.
   const auto [entry, fresh] = jobs_.try_emplace(uid);
   undone_.erase(uid);
   JobFacts& facts = entry->second;
+  facts.task = control::task_in(uid);
   if (const kube::OwnerReference* owner = batch_owner(job)) {
     facts.owner = owner->uid;
     owners_[uid] = owner->uid;
@@ -113,6 +125,7 @@ void Ledger::on_job(const std::string& type, kube::Job job) {
 // A new start is stored: what is known of the one before counts no more.
 void Ledger::on_start(JobFacts& facts) {
   last_start_at_ = now_;
+  if (facts.task) check_task_start(facts);
   check_done_again(facts);
   check_dependency(facts);
   check_placement(facts);
@@ -138,8 +151,10 @@ void Ledger::on_start(JobFacts& facts) {
 // 3. Of the others see ledger_verdicts.cc.
 void Ledger::on_final(const JobFacts& facts) {
   const kube::Job& job = facts.job;
-  const std::string& name = name_of(job);
+  const std::string name = title_of(name_of(job), facts.task);
   const std::int64_t start = job.status.starts.value_or(0);
+  if (facts.task) return check_task_end(facts);
+  if (job.spec.array) return;  // check_array_end()
   const JobPlan* planned = plan_of_job(job);
   ++tally_.looked["verdict at the end"];
   const std::size_t tasks = job.status.allocation ? pods_at_once(job, *job.status.allocation)
@@ -220,6 +235,7 @@ void Ledger::check_charged(const JobFacts& facts) {
 // none, nor are successes of a gang whose pods do not follow one another: the next write brings
 // them.
 void Ledger::check_stored(const std::string& uid, const kube::JobStatus& wanted) {
+  if (control::task_in(uid)) return check_stored_task(uid, wanted);
   const auto job = jobs_.find(uid);
   if (job == jobs_.end()) return;
   ++tally_.looked["stored"];
@@ -363,9 +379,8 @@ std::string Ledger::unfinished() const {
   std::string text;
   for (const auto& [uid, facts] : jobs_) {
     if (is_final_state(facts.job)) continue;
-    text += facts.job.metadata.name + " is " + state_of(facts.job) + " (" +
-            facts.job.status.reason + "), starts " +
-            std::to_string(facts.job.status.starts.value_or(0)) + "; ";
+    text += title_of(facts.job) + " is " + state_of(facts.job) + " (" + facts.job.status.reason +
+            "), starts " + std::to_string(facts.job.status.starts.value_or(0)) + "; ";
   }
   for (const auto& [uid, facts] : batch_) {
     if (!facts.complete && !facts.failed) text += "batch Job " + facts.name + " has not ended; ";
@@ -390,9 +405,12 @@ void Ledger::check_end() {
   std::map<std::int64_t, std::string> numbers;
   const bool numbers_may_repeat = reinstalled_at_ >= Time{0} && restored_at_ > reinstalled_at_;
   for (const auto& [uid, facts] : jobs_) {
-    check_observed(facts.job);
+    if (!facts.task) check_observed(facts.job);
     ++tally_.looked["job numbers"];
     const std::int64_t id = facts.job.status.job_id.value_or(0);
+    // The last task of an array has the number of the array.
+    const auto array = jobs_.find(control::uid_in(uid));
+    if (facts.task && array != jobs_.end() && array->second.job.status.job_id == id) continue;
     // A job has no number until the operator has taken it in. A restore may bring back jobs of
     // before a reinstallation, with which numbers begin anew: those that have ended keep theirs.
     if (id == 0 || (numbers_may_repeat && is_final_state(facts.job))) continue;
@@ -426,7 +444,8 @@ void Ledger::check_usage(base::Duration recorded) {
   for (const auto& [uid, facts] : jobs_) {
     const kube::JobStatus& status = facts.job.status;
     if (status.starts.value_or(0) > 1) all_told = false;
-    if (!status.run_time || !status.allocation) {
+    // For how long a task ran is not stored any more when it has ended (faults.md, section 4, 8).
+    if (facts.task || !status.run_time || !status.allocation) {
       all_told = false;
       continue;
     }

@@ -1,6 +1,7 @@
 // Pods as they are made and told to end, and programs as they start and end.
 #include "simulation/ledger.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -19,6 +20,17 @@ std::int64_t label_number(const json& pod, std::string_view label) {
   const auto labels = metadata.find("labels");
   if (labels == metadata.end()) return 0;
   return std::stoll(labels->value(std::string{label}, "0"));
+}
+
+// Returns the key of the pod's job, with its task of an array; "" for a pod without an owner.
+std::string job_of(const json& pod) {
+  const json& metadata = pod["metadata"];
+  if (!metadata.contains("ownerReferences")) return "";
+  std::optional<int> task;
+  const json labels = metadata.value("labels", json::object());
+  const std::string name{kube::kLabelArrayTask};
+  if (labels.contains(name)) task = std::stoi(labels.value(name, "0"));
+  return control::record_key(metadata["ownerReferences"][0].value("uid", ""), task);
 }
 
 // Returns true if a pod that was made so must never be frozen (docs/operations.md). Jobs of these
@@ -63,7 +75,7 @@ void Ledger::on_pod(const std::string& type, const json& pod) {
   // A new pod. The job may be gone already, which the garbage collector repairs, so there is
   // nothing to compare with then.
   if (!fresh || !metadata.contains("ownerReferences")) return;
-  facts.job_uid = metadata["ownerReferences"][0].value("uid", "");
+  facts.job_uid = job_of(pod);
   facts.start = label_number(pod, kube::kLabelStart);
   facts.made_at = now_;
   if (has_hazard(pod)) never_frozen_.try_emplace({facts.job_uid, facts.start}, now_);
@@ -117,7 +129,7 @@ void Ledger::check_known_pod(const kube::Pod& pod) {
 void Ledger::note_success(const json& pod) {
   const json& metadata = pod["metadata"];
   if (!metadata.contains("ownerReferences") || metadata.contains("deletionTimestamp")) return;
-  const auto job = jobs_.find(metadata["ownerReferences"][0].value("uid", ""));
+  const auto job = jobs_.find(job_of(pod));
   const bool succeeded = pod.value("status", json::object()).value("phase", "") == "Succeeded";
   if (job == jobs_.end() || !succeeded) return;
   JobFacts& facts = job->second;
@@ -130,7 +142,7 @@ void Ledger::pod_deleted(const json& pod) {
   const json& metadata = pod["metadata"];
   pods_[metadata.value("uid", "")].by_others = true;
   if (!metadata.contains("ownerReferences")) return;
-  const std::string job_uid = metadata["ownerReferences"][0].value("uid", "");
+  const std::string job_uid = job_of(pod);
   const std::int64_t start = label_number(pod, kube::kLabelStart);
   const std::string phase = pod.value("status", json::object()).value("phase", "");
   if (phase == "Succeeded" || phase == "Failed") {
@@ -257,6 +269,7 @@ void Ledger::program_ended(const Program& program, EndedBy by) {
   }
   StartFacts& happened = facts_of(program);
   if (by == EndedBy::kSignal || (by_itself && program.exit_code != 0)) happened.failed = true;
+  if (by_itself) happened.exit_code = std::max(happened.exit_code, program.exit_code);
   if (by == EndedBy::kMachine) happened.lost = true;
 }
 

@@ -24,24 +24,32 @@ constexpr Time kPlannedWithin = seconds{40};
 // run times that are stored late.
 constexpr base::Duration kPlanSlack = std::chrono::minutes{1} + seconds{5};
 
-// Its dependency, as its status has it. What is not written yet is stored when the operator is
-// well.
+// Its dependency, as its status has it, which does not say how far one is that differs from task to
+// task. What is not written yet is stored when the operator is well.
 bool waits_for_others(const kube::Job& job) {
   return std::any_of(job.status.dependency.begin(), job.status.dependency.end(),
                      [](const kube::DependencyStatus& term) {
-                       return term.state != kube::DependencyState::kFulfilled;
+                       return term.state != kube::DependencyState::kFulfilled ||
+                              term.type == kube::DependencyType::kAfterCorr;
                      });
 }
 
 // Returns true if the job is in the queue: it may start as soon as there is a node for it.
-bool waits(const kube::Job& job) {
+bool is_in_queue(const kube::Job& job) {
   const kube::JobControl& control = job.spec.control;
-  return job.status.state == kube::JobState::kPending && !job.status.allocation &&
-         !job.status.held && !control.hold.value_or(false) && !control.suspend.value_or(false) &&
+  const bool is_pending = job.status.state == kube::JobState::kPending;
+  return (is_pending || job.spec.array) && !job.status.allocation && !job.status.held &&
+         !control.hold.value_or(false) && !control.suspend.value_or(false) &&
          kube::is_true(job.status.conditions, kube::kAccepted) && !waits_for_others(job);
 }
 
 }  // namespace
+
+// Of an array some task that has no entry of its own does.
+bool Ledger::waits(const JobFacts& facts) const {
+  const bool is_whole = facts.job.spec.array && !facts.task;
+  return is_in_queue(facts.job) && (!is_whole || some_task_waits(facts));
+}
 
 void Ledger::node_closes(const std::string& node, bool taint, bool closed) {
   closed_.erase({node, taint});
@@ -56,7 +64,7 @@ void Ledger::check_placement(const JobFacts& facts) {
   if (plan == nullptr || now_ < restored_at_ + kAfterRestore) return;
   for (const std::string& node : nodes_of(facts.allocation)) {
     ++tally_.looked["placement"];
-    const std::string where = "job " + facts.job.metadata.name + " starts on " + node + ", ";
+    const std::string where = "job " + title_of(facts.job) + " starts on " + node + ", ";
     if (!plan->rack.empty() && plan->rack != rack_of(node)) {
       find("placement", where + "its nodeSelector wants the rack " + plan->rack);
     }
@@ -70,8 +78,8 @@ void Ledger::check_placement(const JobFacts& facts) {
 }
 
 // A job that starts gets no devices that other jobs have, as is stored, also those that are frozen.
-// One whose programs have ended has none: that its pods are gone, or that it has ended, may be
-// stored after the start of the job that it makes room for.
+// One whose programs have ended there has none: that its pods are gone, or that it has ended, may
+// be stored after the start of the job that it makes room for.
 void Ledger::check_devices(const JobFacts& facts) {
   const JobPlan* plan = plan_of_job(facts.job);
   if (plan == nullptr || plan->devices == 0 || now_ < restored_at_ + kAfterRestore) return;
@@ -82,7 +90,10 @@ void Ledger::check_devices(const JobFacts& facts) {
       const JobPlan* its = plan_of_job(other.job);
       const auto runs = running_.find(uid);
       const bool has_run = other.job.status.ending || other.began_at != kNoTime;
-      const bool is_gone = has_run && (runs == running_.end() || runs->second.empty());
+      const bool is_gone =
+          has_run && (runs == running_.end() ||
+                      std::none_of(runs->second.begin(), runs->second.end(),
+                                   [&](const Program& one) { return one.node == node; }));
       const bool has_nodes = other.job.status.allocation && !is_final_state(other.job) &&
                              other.job.status.state != kube::JobState::kPending && !is_gone;
       const bool counts = has_nodes || uid == facts.job.metadata.uid;
@@ -90,8 +101,8 @@ void Ledger::check_devices(const JobFacts& facts) {
       all += its->devices;
     }
     if (all <= kDevices) continue;
-    find("devices", "job " + facts.job.metadata.name + " starts on " + node +
-                        ", of which jobs have " + std::to_string(all) + " devices");
+    find("devices", "job " + title_of(facts.job) + " starts on " + node + ", of which jobs have " +
+                        std::to_string(all) + " devices");
   }
 }
 
@@ -101,14 +112,15 @@ void Ledger::check_done_again(const JobFacts& facts) {
   if (facts.job.spec.completions || now_ < restored_at_ + kAfterRestore) return;
   ++tally_.looked["done again"];
   if (!facts.is_known_done) return;
-  find("done again",
-       "job " + facts.job.metadata.name + " starts again, all its pods had succeeded");
+  find("done again", "job " + title_of(facts.job) + " starts again, all its pods had succeeded");
 }
 
 // What is stored of jobs that others may wait for, in the words of the terms that it fulfills. What
 // was once so counts, whatever a restore of etcd undoes.
 void Ledger::note_fate(const kube::Job& job) {
-  std::set<std::string>& fate = fates_[job.metadata.name];
+  // Of an array as a whole see note_array_fate().
+  if (job.spec.array && !control::task_in(job.metadata.uid)) return;
+  std::set<std::string>& fate = fates_[title_of(job)];
   if (job.status.starts.value_or(0) > 0) fate.insert("After");
   if (!is_final_state(job)) return;
   const bool succeeded = job.status.state == kube::JobState::kCompleted;
@@ -122,14 +134,24 @@ void Ledger::check_dependency(const JobFacts& facts) {
   if (!dependency || facts.job.status.starts.value_or(0) != 1) return;
   ++tally_.looked["dependency"];
   for (const kube::DependencyTerm& term : dependency->terms) {
-    const std::string kind{to_string(term.type)};
-    const std::set<std::string>& fate = fates_[term.job_name];
+    std::string kind{to_string(term.type)};
+    std::optional<int> task = term.task;
+    if (term.type == kube::DependencyType::kAfterCorr) {
+      // One without a counterpart waits for the whole array (slurm-semantics.md, 13.4).
+      const bool has_twin = fates_.contains(title_of(term.job_name, facts.task));
+      kind = has_twin ? "AfterOK" : "AfterAny";
+      if (has_twin) task = facts.task;
+    } else if (task && fates_.contains(term.job_name) &&
+               !fates_.contains(title_of(term.job_name, task))) {
+      continue;  // the array has no such task
+    }
+    const std::set<std::string>& fate = fates_[title_of(term.job_name, task)];
     const bool is_undone = std::any_of(undone_.begin(), undone_.end(), [&](const auto& one) {
       return one.second == term.job_name;
     });
     if (fate.contains(kind) || (is_undone && kind != "AfterOK")) continue;
-    find("dependency", "job " + facts.job.metadata.name + " starts before the " + kind +
-                           " of job " + term.job_name);
+    find("dependency", "job " + title_of(facts.job) + " starts before the " + kind + " of job " +
+                           title_of(term.job_name, task));
   }
 }
 
@@ -138,7 +160,7 @@ void Ledger::sample_idle() {
   bool some_wait = false, some_have_nodes = false;
   for (const auto& [uid, facts] : jobs_) {
     if (is_final_state(facts.job)) continue;
-    some_wait = some_wait || waits(facts.job);
+    some_wait = some_wait || waits(facts);
     some_have_nodes = some_have_nodes || facts.job.status.allocation || facts.job.status.ending;
   }
   // A start that is undone at once is seen by no sample.
@@ -188,7 +210,7 @@ base::Duration Ledger::least_left() const {
 // that the ones before it wait for.
 bool Ledger::must_start(const JobFacts& facts, const std::set<std::string>& idle) const {
   const JobPlan* plan = plan_of_job(facts.job);
-  if (plan == nullptr) return false;
+  if (plan == nullptr || is_throttled(facts)) return false;
   const auto may_have = std::count_if(idle.begin(), idle.end(), [&](const std::string& node) {
     return plan->rack.empty() || plan->rack == rack_of(node);
   });
@@ -200,7 +222,9 @@ bool Ledger::must_start(const JobFacts& facts, const std::set<std::string>& idle
   };
   bool is_first = true, is_highest = true;
   for (const auto& [uid, other] : jobs_) {
-    if (uid == facts.job.metadata.uid || !waits(other.job)) continue;
+    // Tasks of one array are in no order.
+    const bool is_own = control::uid_in(uid) == control::uid_in(facts.job.metadata.uid);
+    if (is_own || !waits(other)) continue;
     is_first = is_first && order(other.job) < order(facts.job);
     is_highest = is_highest && tier(other.job) <= tier(facts.job);
   }
@@ -214,14 +238,16 @@ void Ledger::sample_idle_nodes(const std::vector<Node>& nodes) {
   if (!operator_is_well_ || now_ < faults_until_ || !closed_.empty()) return;
   const std::set<std::string> idle = idle_nodes(nodes);
   for (const auto& [uid, facts] : jobs_) {
-    if (is_final_state(facts.job) || !waits(facts.job)) continue;
+    if (is_final_state(facts.job) || !waits(facts)) continue;
     const bool must = must_start(facts, idle);
     if (must) ++tally_.looked["idle node"];
     // A new start that is undone begins the wait anew, and leaves out nodes that refused it.
-    const std::int64_t starts = facts.job.status.starts.value_or(0);
+    const auto array = arrays_.find(uid);
+    const std::int64_t starts =
+        array == arrays_.end() ? facts.job.status.starts.value_or(0) : array->second.starts;
     const Time since = streak("kept off " + uid + " " + std::to_string(starts), must);
     if (since > (starts == 0 ? kPlannedWithin : kIdleMax)) {
-      find("idle node", "job " + facts.job.metadata.name + " waits for " + text_of(since) +
+      find("idle node", "job " + title_of(facts.job) + " waits for " + text_of(since) +
                             " while nodes that it could have are idle");
     }
   }
@@ -256,7 +282,7 @@ void Ledger::sample_starts(std::vector<Node>& nodes) {
     if (starts) ++tally_.looked["start timeout"];
     const Time since = streak("starts " + uid, starts);
     if (since > *timeout + kUndoneWithin) {
-      find("start timeout", "job " + facts.job.metadata.name + " works for " + text_of(since) +
+      find("start timeout", "job " + title_of(facts.job) + " works for " + text_of(since) +
                                 " and is not ready, its startTimeout is " + text_of(*timeout));
     }
   }

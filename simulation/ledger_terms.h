@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@
 #include "api/job.h"
 #include "base/number_list.h"
 #include "operator/gang/pod_slots.h"
+#include "operator/gang/task_key.h"
 #include "simulation/clock.h"
 
 namespace simulation {
@@ -40,6 +42,14 @@ inline bool is_final_state(const kube::Job& job) {
 
 inline std::string state_of(const kube::Job& job) {
   return job.status.state ? std::string{kube::to_string(*job.status.state)} : "none";
+}
+
+// A job, or a task of an array as "sweep_3", for findings.
+inline std::string title_of(const std::string& name, std::optional<int> task) {
+  return task ? name + "_" + std::to_string(*task) : name;
+}
+inline std::string title_of(const kube::Job& job) {
+  return title_of(job.metadata.name, control::task_in(job.metadata.uid));
 }
 
 // A list of indexes of pods ("0,2-3"); what is no such list counts as empty.

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "api/wellknown.h"
 #include "kube/testing/manual_clock.h"
@@ -631,6 +632,181 @@ TEST_F(LedgerIndexTest, ABatchJobHasFailedOnlyIfItsJobsHave) {
   tell({{"startTime", "2026-01-01T00:00:00Z"},
         {"conditions", json::array({is_true("FailureTarget"), is_true("Failed")})}});
   EXPECT_EQ(finding(), "batch Job sweep is Failed, 1 Jobs of it have failed");
+}
+
+// An array of three tasks, of which two may run at once.
+class LedgerArrayTest : public LedgerTest {
+ protected:
+  LedgerArrayTest() {
+    const json containers = json::array({{{"name", "main"}, {"image", "busybox"}}});
+    const json made = write(kube::Method::kPost, paths::kJobs,
+                            {{"apiVersion", "kubegang.io/v1alpha1"},
+                             {"kind", "Job"},
+                             {"metadata", {{"name", "sweep"}}},
+                             {"spec",
+                              {{"array", {{"tasks", "0-4:2"}, {"parallelism", 2}}},
+                               {"template", {{"spec", {{"containers", containers}}}}}}}});
+    uid_ = made["metadata"].value("uid", "");
+  }
+  // A task as it is stored, in that start.
+  static json entry(int task, int start = 1) {
+    const json share{{"hostlist", "n1"}, {"tasks", 1}};
+    return {{"task", task},
+            {"state", "Running"},
+            {"starts", start},
+            {"allocation",
+             {{"hostlist", "n1"}, {"nodes", 1}, {"cpus", 1}, {"shares", json::array({share})}}}};
+  }
+  // Stores these entries and outcomes, with the counts that follow from them.
+  void store(const std::vector<json>& entries, const std::string& succeeded, int count_succeeded,
+             const std::string& failed = "", int count_failed = 0, json more = json::object()) {
+    const int waiting = 3 - static_cast<int>(entries.size()) - count_succeeded - count_failed;
+    more["array"] = {{"tasks", json(entries)},
+                     {"succeeded", succeeded},
+                     {"failed", failed},
+                     {"counts",
+                      {{"waiting", waiting},
+                       {"running", entries.size()},
+                       {"succeeded", count_succeeded},
+                       {"failed", count_failed},
+                       {"cancelled", 0}}}};
+    write(kube::Method::kPatch, std::string{paths::kJobs} + "/sweep/status", {{"status", more}});
+  }
+  void edit(const json& spec) {
+    write(kube::Method::kPatch, std::string{paths::kJobs} + "/sweep", {{"spec", spec}});
+  }
+  // The program of a task runs, and ends by itself.
+  void runs_and_ends(int task, int start = 1, int exit_code = 0) {
+    Program program;
+    program.job_uid = uid_ + "/" + std::to_string(task);
+    program.name = "sweep-" + std::to_string(task);
+    program.uid = program.name + std::to_string(start);
+    program.start = start;
+    program.exit_code = exit_code;
+    ledger_.program_started(program);
+    ledger_.program_ended(program, EndedBy::kItself);
+  }
+
+  std::string uid_;
+};
+
+TEST_F(LedgerArrayTest, TasksRunAndEnd) {
+  store({entry(0), entry(2)}, "", 0);
+  runs_and_ends(0);
+  runs_and_ends(2, 1, 3);
+  store({entry(4)}, "0", 1, "2", 1);
+  runs_and_ends(4);
+  store({}, "0,4", 2, "2", 1, {{"state", "Failed"}, {"exitCode", 3}});
+  EXPECT_EQ(finding(), "");
+  EXPECT_EQ(tally_.looked["task at the end"], 3);
+}
+
+TEST_F(LedgerArrayTest, ATaskHasSucceededOnlyIfItsProgramsHave) {
+  store({entry(0), entry(2)}, "", 0);
+  store({entry(2)}, "0", 1);
+  EXPECT_EQ(finding(), "task sweep_0 has succeeded, but not all of its programs have");
+}
+
+TEST_F(LedgerArrayTest, ATaskHasFailedOnlyIfSomethingOfItHas) {
+  store({entry(0), entry(2)}, "", 0);
+  store({entry(2)}, "", 0, "0", 1);
+  EXPECT_EQ(finding(), "task sweep_0 has failed, and nothing of it has");
+}
+
+TEST_F(LedgerArrayTest, AnOutcomeStays) {
+  store({entry(0)}, "", 0);
+  runs_and_ends(0);
+  store({}, "0", 1);
+  store({entry(0, 2)}, "", 0);
+  EXPECT_EQ(finding(), "task sweep_0 had ended, its outcome is another one");
+}
+
+TEST_F(LedgerArrayTest, ATaskThatHasStartedHasAnEntry) {
+  store({entry(0)}, "", 0);
+  store({}, "", 0);
+  EXPECT_EQ(finding(), "task sweep_0 has started and has no entry");
+}
+
+TEST_F(LedgerArrayTest, ATaskThatHasSucceededIsNotRunAgain) {
+  store({entry(0)}, "", 0);
+  runs_and_ends(0);
+  store({entry(0, 2)}, "", 0);
+  runs_and_ends(0, 2);
+  store({}, "0", 1);
+  EXPECT_EQ(finding(), "task sweep_0 has succeeded in its starts 1 and 2");
+}
+
+TEST_F(LedgerArrayTest, NoMoreRunThanTheThrottleAllows) {
+  store({entry(0), entry(2)}, "", 0);
+  store({entry(0), entry(2), entry(4)}, "", 0);
+  EXPECT_EQ(finding(), "3 tasks of sweep have nodes, 2 may");
+}
+
+// One that was looser counts until the operator has heard of the change.
+TEST_F(LedgerArrayTest, AThrottleThatIsChangedIsHeardLater) {
+  ledger_.sample(nodes_, true);
+  now_ += seconds{2};
+  ledger_.sample(nodes_, true);
+  edit({{"array", {{"parallelism", 1}}}});
+  store({entry(0), entry(2)}, "", 0);
+  EXPECT_EQ(finding(), "");
+  now_ += seconds{2};
+  ledger_.sample(nodes_, true);
+  store({entry(0), entry(2), entry(4)}, "", 0);
+  EXPECT_EQ(finding(), "3 tasks of sweep have nodes, 1 may");
+}
+
+TEST_F(LedgerArrayTest, OfEntriesThatNameATaskTheLastOneCounts) {
+  const json held{{"tasks", "2-4"}, {"hold", true}};
+  const json released{{"tasks", "4"}, {"hold", false}};
+  edit({{"control", {{"tasks", json::array({held, released})}}}});
+  now_ += seconds{2};
+  ledger_.sample(nodes_, true);
+  store({entry(0), entry(4)}, "", 0);
+  EXPECT_EQ(finding(), "");
+}
+
+TEST_F(LedgerArrayTest, ATaskThatIsKnownToBeHeldDoesNotStart) {
+  const json held{{"tasks", "2"}, {"hold", true}};
+  edit({{"control", {{"tasks", json::array({held})}}}});
+  now_ += seconds{2};
+  ledger_.sample(nodes_, true);
+  store({entry(0), entry(2)}, "", 0);
+  EXPECT_EQ(finding(), "task sweep_2 starts, its user holds it");
+}
+
+TEST_F(LedgerArrayTest, AnArrayHasEndedWhenAllItsTasksHave) {
+  store({entry(0)}, "", 0);
+  runs_and_ends(0);
+  store({}, "0", 1, "", 0, {{"state", "Completed"}});
+  EXPECT_EQ(finding(), "array sweep is Completed, 1 of 3 tasks have ended");
+}
+
+TEST_F(LedgerArrayTest, AnArrayHasFailedIfATaskHas) {
+  for (const int task : {0, 2, 4}) {
+    store({entry(task)}, task == 0 ? "" : task == 2 ? "0" : "0,2", task / 2);
+    runs_and_ends(task, 1, task == 4 ? 3 : 0);
+  }
+  store({}, "0,2", 2, "4", 1, {{"state", "Completed"}});
+  EXPECT_EQ(finding(), "array sweep is Completed, its tasks say Failed");
+}
+
+TEST_F(LedgerArrayTest, AnArrayHasTheHighestExitCode) {
+  for (const int task : {0, 2, 4}) {
+    store({entry(task)}, task == 0 ? "" : task == 2 ? "0" : "0,2", task / 2);
+    runs_and_ends(task, 1, task == 4 ? 3 : 0);
+  }
+  store({}, "0,2", 2, "4", 1, {{"state", "Failed"}, {"exitCode", 1}});
+  EXPECT_EQ(finding(), "array sweep is Failed with exit code 1, task 4 ended with 3");
+}
+
+TEST_F(LedgerArrayTest, TheEntryOfATaskIsAsTheOperatorWantsIt) {
+  store({entry(0)}, "", 0);
+  kube::JobStatus wanted;
+  wanted.state = kube::JobState::kRunning;
+  wanted.starts = 2;
+  ledger_.check_stored(uid_ + "/0", wanted);
+  EXPECT_NE(finding().find("the entry of task sweep_0 is not stored"), std::string::npos);
 }
 
 }  // namespace

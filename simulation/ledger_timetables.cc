@@ -41,7 +41,7 @@ void Ledger::on_table(const std::string& type, kube::NodeTimetable table) {
   const auto check = [&](const timetable::PodSet& run) {
     std::set<std::string> jobs;
     for (const std::uint16_t index : run) {
-      const std::string& uid = spec.pods[index].job_uid;
+      const std::string uid = control::record_key(spec.pods[index].job_uid, spec.pods[index].task);
       const auto job = jobs_.find(uid);
       // A job of a partition that was deleted runs at all times; it is listed for as long as others
       // of its node take turns. One that ends, as stored, runs for its grace time.
@@ -94,14 +94,15 @@ void Ledger::check_starts(const kube::NodeTimetable& table) {
                     before->second.spec.revision == table.spec.revision;
   if (same || now_ < restored_at_ + kAfterRestore) return;
   for (const kube::TimetablePod& pod : table.spec.pods) {
-    const auto found = jobs_.find(pod.job_uid);
+    const auto found = jobs_.find(control::record_key(pod.job_uid, pod.task));
     if (found == jobs_.end()) continue;  // it was deleted meanwhile
     ++tally_.looked["table commit"];
     const kube::Job& job = found->second.job;
     const int index = control::index_in_name(pod.name).value_or(-1);
     bool stored = false;
     for (std::int64_t start = job.status.starts.value_or(0); start > 0 && !stored; --start) {
-      stored = pod.name == control::pod_name(job.metadata.name, pod.job_uid, start, index);
+      stored =
+          pod.name == control::pod_name({job.metadata.name, pod.job_uid, start, pod.task}, index);
     }
     if (!stored) {
       find("table commit", "the timetable of " + table.metadata.name + " lists " + pod.name +

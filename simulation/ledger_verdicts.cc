@@ -87,10 +87,11 @@ bool Ledger::is_of_a_restore(const JobFacts& facts) const {
 // The reason of an ending that the operator saw, and did not decide, is what happened. Of a loss it
 // mostly is all that is said: the job waits again.
 void Ledger::on_ending(const JobFacts& facts) {
+  endings_.insert({facts.job.metadata.uid, facts.job.status.starts.value_or(0)});
   if (is_of_a_restore(facts)) return;
   const std::string& reason = facts.job.status.ending->reason;
   const StartFacts happened = happened_to(facts);
-  const std::string name = facts.job.metadata.name;
+  const std::string name = title_of(facts.job);
   if (reason == "LostMember") {
     ++tally_.looked["verdict of a loss"];
     if (!happened.lost && !happened.refused) {
@@ -114,7 +115,7 @@ bool Ledger::has_failed(const StartFacts& happened, const kube::Job& job) {
 // Checks a final state that says that something went wrong.
 void Ledger::check_failure(const JobFacts& facts) {
   const kube::Job& job = facts.job;
-  const std::string text = "job " + job.metadata.name + " is " + state_of(job);
+  const std::string text = "job " + title_of(job) + " is " + state_of(job);
   const StartFacts happened = happened_to(facts);
   const bool excused = is_of_a_restore(facts);
   ++tally_.looked["verdict " + state_of(job)];
@@ -160,16 +161,16 @@ void Ledger::check_timeout(const JobFacts& facts) {
   const kube::Job& job = facts.job;
   const base::Duration ran = job.status.run_time ? job.status.run_time->elapsed : base::Duration{0};
   if (!facts.least_limit) {
-    find("verdict", "job " + job.metadata.name + " is Timeout and has no limit");
+    find("verdict", "job " + title_of(job) + " is Timeout and has no limit");
   } else if (ran < *facts.least_limit) {
-    find("verdict", "job " + job.metadata.name + " is Timeout after " + text_of(ran) + " of " +
+    find("verdict", "job " + title_of(job) + " is Timeout after " + text_of(ran) + " of " +
                         text_of(*facts.least_limit));
   }
   if (!facts.least_limit || is_of_a_restore(facts)) return;
   ++tally_.looked["verdict in time"];
   const Time passed = now_ - facts.start_at;
   if (passed + clock_steps_ + kClockSlack < *facts.least_limit) {
-    find("verdict in time", "job " + job.metadata.name + " is Timeout " + text_of(passed) +
+    find("verdict in time", "job " + title_of(job) + " is Timeout " + text_of(passed) +
                                 " after its start, its limit is " + text_of(*facts.least_limit));
   }
 }

@@ -206,6 +206,14 @@ std::string Link::as_seen(std::string text) {
   if (breaks_.is(Break::kDependencyNotSeen)) field = "\"dependency\"";
   if (breaks_.is(Break::kDevicesNotSeen)) field = "\"devices\"";
   if (breaks_.is(Break::kProbeNotSeen)) field = "\"livenessProbe\"";
+  // Of what says something of arrays.
+  if (text.find("\"array\"") != std::string::npos) {
+    if (breaks_.is(Break::kThrottleNotSeen)) field = "\"parallelism\"";
+    if (breaks_.is(Break::kOutcomesNotSeen)) field = "\"succeeded\"";
+    if (breaks_.is(Break::kExitCodeNotSeen)) field = "\"exitCode\"";
+    if (breaks_.is(Break::kTaskHoldNotSeen)) field = "\"hold\"";
+    if (breaks_.is(Break::kTaskCancelNotSeen)) field = "\"cancel\"";
+  }
   if (field.empty()) return text;
   for (std::size_t at = text.find(field); at != std::string::npos; at = text.find(field, at + 1)) {
     text[at + 1] = 'x';

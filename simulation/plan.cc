@@ -25,7 +25,8 @@ struct Kind {
   std::array<std::string_view, 4> felt{};
 };
 
-// The first one submits a job, and is not drawn with the others.
+// The first one submits a job, and the last one is of arrays alone: they are not drawn with the
+// others.
 constexpr std::array kUsers{
     Kind{Act::kSubmit, "submit"},
     Kind{Act::kDelete, "delete the job"},
@@ -34,6 +35,7 @@ constexpr std::array kUsers{
     Kind{Act::kRequeue, "requeue the job"},
     Kind{Act::kEdit, "edit the job"},
     Kind{Act::kResubmit, "delete and resubmit the job"},
+    Kind{Act::kEditTasks, "edit tasks of the array", 1'000, 15'000},
 };
 // The length is how long the fault lasts or, of a process or machine that dies, when it is back; of
 // some it is the size instead: the step of a clock, the age of a restored backup, the time that a
@@ -164,7 +166,7 @@ void add_users(base::Prng& prng, Plan& plan) {
   }
   const std::uint64_t meddling = prng.below(4);
   for (std::uint64_t i = 0; i < meddling; ++i) {
-    const Kind& kind = kUsers[1 + prng.below(kUsers.size() - 1)];
+    const Kind& kind = kUsers[1 + prng.below(kUsers.size() - 2)];
     plan.events.push_back(event_of(prng, kind, seconds{2}, seconds{55}));
   }
 }
@@ -238,6 +240,54 @@ void add_devices(base::Prng& prng, Plan& plan) {
     const std::uint64_t wanted = prng.below(2 * kDevices);
     const bool may_want = !job.batch && job.pods == 0 && wanted <= kDevices;
     if (has_some && may_want) job.devices = static_cast<int>(wanted);
+  }
+}
+
+// Numbers of tasks as users write them.
+std::string task_numbers(std::uint64_t shape, int count) {
+  if (shape == 0) return "1-" + std::to_string(count);
+  if (shape == 1) return "0-" + std::to_string(2 * (count - 1)) + ":2";
+  if (shape == 2) return "3," + std::to_string(5) + "-" + std::to_string(5 + count - 2);
+  return "0-" + std::to_string(count - 1);
+}
+
+// A quarter of our jobs of one start are arrays, half of them with a throttle; up to three times
+// their users ask something of some of their tasks. What waits for one may wait for one of its
+// tasks, and an array for the tasks of the same numbers.
+void add_arrays(base::Prng& prng, Plan& plan) {
+  for (std::size_t i = 0; i < plan.jobs.size(); ++i) {
+    JobPlan& job = plan.jobs[i];
+    const bool is_one = prng.below(4) == 0 && !job.batch && !job.wrong && job.pods == 0 &&
+                        job.completions == 0 && job.init_ends && job.init_waits == Time{0};
+    const int count = 2 + static_cast<int>(prng.below(19));
+    const std::uint64_t shape = prng.below(4);
+    const bool has_throttle = prng.below(2) == 0;
+    const int throttle = 1 + static_cast<int>(prng.below(4));
+    const Time work = between(prng, 1'000, 6'000);
+    const bool one_fails = prng.below(3) == 0;
+    const std::uint64_t edits = prng.below(4);
+    if (!is_one) continue;
+    job.array = task_numbers(shape, count);
+    job.nodes = std::min(job.nodes, 2);
+    job.work = work;
+    if (has_throttle) job.throttle = throttle;
+    if (one_fails) {
+      job.exit_code = 3;
+      job.fails_task = 6;
+    }
+    for (std::uint64_t k = 0; k < edits; ++k) {
+      Event& event =
+          plan.events.emplace_back(event_of(prng, kUsers.back(), seconds{2}, seconds{55}));
+      event.target = i;
+    }
+  }
+  for (JobPlan& job : plan.jobs) {
+    const auto first = std::find_if(plan.jobs.begin(), plan.jobs.end(),
+                                    [&](const JobPlan& one) { return one.name == job.waits_for; });
+    const std::uint64_t kind = prng.below(3);
+    if (first == plan.jobs.end() || first->array.empty()) continue;
+    if (kind == 0) job.waits_task = 6;
+    if (kind == 1 && !job.array.empty()) job.waits_kind = "AfterCorr";
   }
 }
 
@@ -334,6 +384,7 @@ Plan plan_of(std::uint64_t seed, bool calm) {
   if (JobPlan& job = plan.jobs.front(); is_long && job.completions == 0) job.work += minutes{3};
   add_dependencies(prng, plan);
   add_devices(prng, plan);
+  add_arrays(prng, plan);
   std::stable_sort(plan.events.begin(), plan.events.end(),
                    [](const Event& a, const Event& b) { return a.at < b.at; });
   return plan;

@@ -19,8 +19,9 @@ enum class Act {
   kCancel,
   kSuspend,  // and resume `length` later
   kRequeue,
-  kEdit,      // the nodes of a job that waits, the time limit of one that runs
-  kResubmit,  // delete and submit under the same name at once
+  kEdit,       // the nodes of a job that waits, the time limit of one that runs
+  kResubmit,   // delete and submit under the same name at once
+  kEditTasks,  // of an array: how many run at once, or what is asked of some
   // administrators
   kChangeSlice,
   kChangeShare,
@@ -124,7 +125,11 @@ struct JobPlan {
   // It waits until this has become of another job (spec.dependency); "" = for none.
   std::string waits_for;
   std::string waits_kind;
-  int devices = 0;  // of each of its nodes, which has kDevices
+  int waits_task = -1;  // a task of that one, which is an array; -1: all of it
+  int devices = 0;      // of each of its nodes, which has kDevices
+  std::string array;    // the numbers of its tasks; "" = it is none
+  int throttle = 0;     // so many run at once; 0 = any
+  int fails_task = -1;  // the only one that ends with exit_code; -1: all do
   friend bool operator==(const JobPlan&, const JobPlan&) = default;
 };
 

@@ -52,7 +52,11 @@ const std::array kJobFields{
     Field<JobPlan>{"init-waits", &JobPlan::init_waits},
     Field<JobPlan>{"waits-for", &JobPlan::waits_for},
     Field<JobPlan>{"waits-kind", &JobPlan::waits_kind},
+    Field<JobPlan>{"waits-task", &JobPlan::waits_task},
     Field<JobPlan>{"devices", &JobPlan::devices},
+    Field<JobPlan>{"array", &JobPlan::array},
+    Field<JobPlan>{"throttle", &JobPlan::throttle},
+    Field<JobPlan>{"fails-task", &JobPlan::fails_task},
 };
 
 std::string written(int value) {

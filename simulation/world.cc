@@ -552,6 +552,7 @@ void World::let_go() {
   const json jobs = call(kube::Method::kGet, paths::kJobs, nullptr);
   for (const json& job : jobs.value("items", json::array())) {
     const std::string name = job["metadata"].value("name", "");
+    if (job["spec"].contains("array")) let_tasks_go(job);
     const json before = job["spec"].value("control", json::object());
     json control = json::object();
     if (before.value("suspend", false)) control["suspend"] = false;
@@ -595,6 +596,36 @@ void World::let_go() {
   }
   const bool may_come = now_ < plan_.faults_end + std::chrono::minutes{1};
   if (may_come || !ledger_.all_final()) later(seconds{20}, [this] { let_go(); });
+}
+
+// 1. Tasks that are held, or stand, by themselves are let go, once for all of them.
+// 2. One that the system holds is released.
+// 3. One that waits in vain for the task of its number is given up.
+void World::let_tasks_go(const json& job) {
+  const std::string name = job["metadata"].value("name", "");
+  const json control = job["spec"].value("control", json::object());
+  const json asked = control.value("tasks", json::array());
+  const bool is_held = std::any_of(asked.begin(), asked.end(), [](const json& entry) {
+    return entry.value("hold", false) || entry.value("suspend", false);
+  });
+  const std::string all = "0-99";
+  const bool was_let_go = !asked.empty() && asked.back().value("tasks", "") == all;
+  if (is_held && !was_let_go) {
+    return ask_of_tasks(job, {{"tasks", all}, {"hold", false}, {"suspend", false}});
+  }
+  const json array = job.value("status", json::object()).value("array", json::object());
+  for (const json& task : array.value("tasks", json::array())) {
+    const int number = task.value("task", 0);
+    if (task.contains("held")) {
+      return ask_of_tasks(job, {{"tasks", std::to_string(number)},
+                                {"releaseRequest", static_cast<std::int64_t>(now_.count())}});
+    }
+    if (task.value("reason", "") != "DependencyNeverSatisfied") continue;
+    const std::string title = name + "_" + std::to_string(number);
+    ++tally_.faults["user: cancel a task that waits in vain"];
+    ledger_.user_ends(title);
+    return ask_of_tasks(job, {{"tasks", std::to_string(number)}, {"cancel", true}});
+  }
 }
 
 // Has `act` done after a time, by step(). What it refers to must live as long as the world does.

@@ -78,6 +78,10 @@ class World {
   base::Duration peers_worked(const Program& program);
   void submit(const JobPlan& job);
   void submit_batch(const JobPlan& job);
+  void edit_tasks(const Event& event, const JobPlan& job);
+  void ask_of_tasks(const nlohmann::json& job, nlohmann::json entry);
+  // As let_go(), of the tasks of an array.
+  void let_tasks_go(const nlohmann::json& job);
   void change_partition(const Event& event);
   void change_scheduler(const Event& event);
   void reinstall(const Event& event);

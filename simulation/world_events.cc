@@ -40,6 +40,10 @@ json notes_of(const JobPlan& job) {
     notes["simulation/init-ends"] = job.init_ends ? "yes" : "no";
     notes["simulation/init-waits-ms"] = std::to_string(job.init_waits / milliseconds{1});
   }
+  if (job.fails_task >= 0) notes["simulation/fails-task"] = std::to_string(job.fails_task);
+  if (!job.array.empty()) {
+    notes["simulation/work-more-ms"] = std::to_string(job.work / milliseconds{2});
+  }
   if (job.completions == 0) return notes;
   notes["simulation/work-more-ms"] = std::to_string(job.work / milliseconds{2});
   notes["simulation/fails-index"] = std::to_string(job.completions / 2);
@@ -63,13 +67,13 @@ json pod_spec_of(const JobPlan& job, json main) {
 
 // Acts that are requests to the API server.
 bool World::needs_server(Act act) {
-  constexpr std::array kRequests{Act::kSubmit,          Act::kDelete,          Act::kCancel,
-                                 Act::kSuspend,         Act::kRequeue,         Act::kEdit,
-                                 Act::kResubmit,        Act::kChangeSlice,     Act::kChangeShare,
-                                 Act::kChangePartition, Act::kChangeScheduler, Act::kKillSwitch,
-                                 Act::kReinstall,       Act::kLosePod,         Act::kCordon,
-                                 Act::kTaint,           Act::kCleanPods,       Act::kDeletePod,
-                                 Act::kPatchPod,        Act::kPatchHazard};
+  constexpr std::array kRequests{Act::kSubmit,      Act::kDelete,          Act::kCancel,
+                                 Act::kSuspend,     Act::kRequeue,         Act::kEdit,
+                                 Act::kResubmit,    Act::kEditTasks,       Act::kChangeSlice,
+                                 Act::kChangeShare, Act::kChangePartition, Act::kChangeScheduler,
+                                 Act::kKillSwitch,  Act::kReinstall,       Act::kLosePod,
+                                 Act::kCordon,      Act::kTaint,           Act::kCleanPods,
+                                 Act::kDeletePod,   Act::kPatchPod,        Act::kPatchHazard};
   return std::find(kRequests.begin(), kRequests.end(), act) != kRequests.end();
 }
 
@@ -89,6 +93,7 @@ void World::perform(const Event& event) {
     case Act::kRequeue:
     case Act::kEdit:
     case Act::kResubmit:
+    case Act::kEditTasks:
       return perform_user(event);
     case Act::kChangeSlice:
     case Act::kChangeShare:
@@ -185,9 +190,14 @@ void World::submit(const JobPlan& job) {
     spec["completions"] = job.completions;
     spec["resources"]["tasks"] = job.pods;
   }
+  if (!job.array.empty()) {
+    spec["array"]["tasks"] = job.array;
+    if (job.throttle > 0) spec["array"]["parallelism"] = job.throttle;
+  }
   if (!job.requeue) spec["lifecycle"]["requeue"] = false;
   if (!job.waits_for.empty()) {
-    const json term{{"type", job.waits_kind}, {"jobName", job.waits_for}};
+    json term{{"type", job.waits_kind}, {"jobName", job.waits_for}};
+    if (job.waits_task >= 0) term["task"] = job.waits_task;
     spec["dependency"]["terms"] = json::array({term});
   }
   if (job.devices > 0) {
@@ -237,13 +247,65 @@ void World::perform_user(const Event& event) {
     if (job.batch) ledger_.user_deletes(job.name);  // the Job that runs it
     suspend(true);
     later(event.length, [suspend] { suspend(false); });
+  } else if (event.act == Act::kEditTasks) {
+    edit_tasks(event, job);
   } else if (event.act == Act::kRequeue) {
+    ledger_.user_requeues(job.name);
     // A request counts if its number is higher than the last one: microseconds only grow.
     patch(control({{"requeueRequest", static_cast<std::int64_t>(now_.count())}}));
   } else if (event.amount % 2 == 0) {
     patch({{"spec", {{"schedule", {{"timeLimit", "10m"}}}}}});
   } else {
     patch({{"spec", {{"resources", {{"nodes", {{"min", 1}}}}}}}});
+  }
+}
+
+// Adds an entry to what is asked of single tasks: `kubectl gang hold sweep_[3-5]`. REQUIRES: the
+// job is an array that exists.
+void World::ask_of_tasks(const json& job, json entry) {
+  json tasks = job["spec"].value("control", json::object()).value("tasks", json::array());
+  tasks.push_back(std::move(entry));
+  call(kube::Method::kPatch, std::string{paths::kJobs} + "/" + job["metadata"].value("name", ""),
+       control({{"tasks", tasks}}));
+}
+
+// Changes how many tasks of an array run at once, or asks something of one or a few of them.
+void World::edit_tasks(const Event& event, const JobPlan& job) {
+  const std::string path = std::string{paths::kJobs} + "/" + job.name;
+  const json stored = call(kube::Method::kGet, path, nullptr);
+  if (job.array.empty() || stored.value("kind", "") != "Job") return;
+  const std::uint64_t kind = event.amount % 6;
+  const int first = static_cast<int>(event.amount / 8 % 20);
+  const int last = first + static_cast<int>(event.amount / 256 % 2 * (event.amount / 512 % 8));
+  const std::string numbers = std::to_string(first) + "-" + std::to_string(last);
+  const auto ask = [&](const char* what, const json& value) {
+    ++tally_.faults[std::string{"user: "} + what + " of tasks"];
+    ask_of_tasks(stored, {{"tasks", numbers}, {what, value}});
+  };
+  const auto titles = [&](auto action) {
+    for (int task = first; task <= last; ++task) action(job.name + "_" + std::to_string(task));
+  };
+  if (kind == 0) {
+    ++tally_.faults["user: change a throttle"];
+    call(kube::Method::kPatch, path,
+         {{"spec", {{"array", {{"parallelism", event.amount / 8 % 5}}}}}});
+  } else if (kind == 1) {
+    ask("hold", true);
+  } else if (kind == 2) {
+    ask("hold", false);
+  } else if (kind == 3) {
+    titles([this](const std::string& title) { ledger_.user_ends(title); });
+    ask("cancel", true);
+  } else if (kind == 4) {
+    titles([this](const std::string& title) { ledger_.user_requeues(title); });
+    ask("requeueRequest", static_cast<std::int64_t>(now_.count()));
+  } else {
+    ask("suspend", true);
+    later(event.length, [this, path, numbers] {
+      const json then = call(kube::Method::kGet, path, nullptr);
+      if (then.value("kind", "") != "Job" || !then["spec"].contains("array")) return;
+      ask_of_tasks(then, {{"tasks", numbers}, {"suspend", false}});
+    });
   }
 }
 

@@ -95,12 +95,12 @@ class ControlLoop {
   const JobTotals& totals() const { return totals_; }
   // Returns true if a decision made now would wait for its turn to be written.
   bool writes_wait() const { return writer_.is_busy(); }
-  // Calls action(uid, status) for each job that has not ended and of which nothing is to be written
-  // or under way: what is wanted is stored, unless somebody changed it and did not mark it.
+  // Calls action(uid, status) for each job, and each task of an array (record_key), that has not
+  // ended and of which nothing is to be written or under way: what is wanted is stored, unless
+  // somebody changed it and did not mark it.
   template <typename Action>
   void for_each_clean(Action action) const {
     jobs_.for_each_unfinished([&](JobRecord& job) {
-      if (job.task) return;  // what is stored of it is its array's
       const bool is_clean = job.status.exists() && !job.status.is_in_flight() &&
                             job.status.urgency() == WriteUrgency::kClean;
       if (is_clean) action(job.uid, std::as_const(job).wanted());
