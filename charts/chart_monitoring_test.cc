@@ -3,23 +3,23 @@
 
 #include <nlohmann/json.hpp>
 #include <regex>
-#include <sstream>
 #include <string>
 
 #include "charts/chart_fixture.h"
-#include "node-agent/reporting/metrics.h"
-#include "operator/process/metrics.h"
 
 namespace charts {
 namespace {
 
-// Every name that /metrics of our programs has, with the names that a histogram's parts have.
+// Every metric of the programs by its reference, which a test of its own compares with them.
 Strings metric_names() {
   Strings names;
-  std::istringstream lines{agent::Metrics{}.render() + control::Metrics{}.render()};
-  for (std::string line; std::getline(lines, line);) {
-    if (line.empty() || line.front() == '#') continue;
-    names.insert(line.substr(0, line.find_first_of("{ ")));
+  const std::string text = read(KUBEGANG_SOURCE_DIR "/docs/reference/metrics.md");
+  const std::regex row{"\\n\\| `(kubegang_[a-z_]+)` \\| ([a-z]+)"};
+  for (std::sregex_iterator at{text.begin(), text.end(), row}, end; at != end; ++at) {
+    const std::string name = at->str(1);
+    names.insert(name);
+    if (at->str(2) != "histogram") continue;
+    for (const char* part : {"_bucket", "_sum", "_count"}) names.insert(name + part);
   }
   return names;
 }
