@@ -39,7 +39,8 @@ namespace {
 //
 // sbatch's options are read by slurm/sbatch.h, which knows nothing of Kubernetes.
 
-constexpr std::size_t kNameBytesMax = 45;  // with '-' and the five characters of generateName: 51
+// With '-' and the five characters of generateName an array's name has the 48 that it may have.
+constexpr std::size_t kNameBytesMax = 42;
 
 // Returns the object's name without its suffix: a DNS label that begins with a letter. It is also
 // the beginning of the name of the job's service, and that may not begin with a digit. Characters

@@ -433,6 +433,13 @@ TEST_F(Submit, AServerDryRunLooksForWhatTheJobNames) {
   }
 }
 
+// Names of hosts of its tasks are made from it (the operator's check_name).
+TEST_F(Submit, ALongNameIsCutToWhatAnArrayMayHave) {
+  const Ran ran = run({"submit", "-J", std::string(80, 'x'), "--array=0-3", "--", "x"});
+  ASSERT_EQ(ran.code, kExitOk) << ran.err;
+  EXPECT_EQ(only_job().metadata.name.size(), 48U);
+}
+
 // The script that docs/from-slurm.md names, as people submit it: its directives are read, and it
 // asks for nothing that is refused.
 TEST_F(Submit, TheExampleWithStepsIsAccepted) {
