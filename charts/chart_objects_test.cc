@@ -13,6 +13,7 @@
 #include "api/scheduler_config.h"
 #include "charts/chart_fixture.h"
 #include "kube/api/batch_job.h"
+#include "kube/api/pod.h"
 #include "kube/api/pod_group.h"
 #include "kube/client.h"
 #include "kube/testing/api_server/api_server.h"
