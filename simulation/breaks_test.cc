@@ -31,7 +31,7 @@ Checkers array_checkers_of(Break which) {
   if (which == Break::kOutcomesNotSeen) return {"array", "started twice"};
   if (which == Break::kExitCodeNotSeen) return {"array at the end"};
   if (which == Break::kTaskHoldNotSeen) return {"task asked"};
-  if (which == Break::kTaskCancelNotSeen) return {"task asked", "goes on"};
+  if (which == Break::kTaskCancelNotSeen) return {"task asked"};
   return {};
 }
 

@@ -40,7 +40,6 @@ constexpr std::array kCheckers{
     "frozen",
     "gang agrees",
     "goes back",
-    "goes on",
     "idle",
     "idle node",
     "index again",

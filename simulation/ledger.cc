@@ -178,7 +178,7 @@ void Ledger::sample(std::vector<Node>& nodes, bool operator_is_well) {
   }
   sample_gangs(nodes);
   sample_times(nodes);
-  sample_tasks(nodes);
+  sample_tasks();
   sample_starts(nodes);
   sample_idle();
   sample_idle_nodes(nodes);

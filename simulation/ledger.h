@@ -228,7 +228,7 @@ class Ledger final : public ProgramObserver {
   void check_task_failure(const JobFacts& facts);
   void check_stored_task(const std::string& key, const kube::JobStatus& wanted);
   void note_array_fate(const kube::Job& job, const ArrayFacts& facts);
-  void sample_tasks(const std::vector<Node>& nodes);
+  void sample_tasks();
   bool some_task_waits(const JobFacts& facts) const;
   bool waits(const JobFacts& facts) const;
   bool is_throttled(const JobFacts& facts) const;
@@ -345,7 +345,7 @@ class Ledger final : public ProgramObserver {
   std::vector<Cleaned> cleaned_;
   // Since when a leader has known a pod, by UID and version, that is stored in a newer one.
   std::map<std::pair<std::string, std::string>, Time> outdated_;
-  Time starts_are_unsliced_until_{0};
+  Time starts_are_unsliced_until_{-1};
   Time restored_at_{-std::chrono::hours{1}};
   Time faults_until_{0};
   Time clock_steps_{0};  // of operators, all together

@@ -19,7 +19,6 @@ using kube::TaskOutcome;
 constexpr Time kHeardWithin = std::chrono::seconds{1};
 // A program that is to end hears SIGTERM, and has its grace time (killWait of World); the rest is
 // for the writes before and a kubelet that is late.
-constexpr Time kGoneWithin = std::chrono::seconds{20};
 
 kube::JobState state_of(TaskOutcome outcome) {
   if (outcome == TaskOutcome::kSucceeded) return kube::JobState::kCompleted;
@@ -357,28 +356,11 @@ bool Ledger::is_throttled(const JobFacts& facts) const {
          with_nodes(*whole->second.job.status.array) >= array->second.throttle;
 }
 
-// 1. What is asked of tasks has been heard.
-// 2. Nothing of a job or a task goes on that was canceled or has ended.
-void Ledger::sample_tasks(const std::vector<Node>& nodes) {
+// What is asked of tasks has been heard.
+void Ledger::sample_tasks() {
   if (!operator_is_well_) return;
   for (auto& [uid, facts] : arrays_) {
     if (now_ >= facts.spec_at + kHeardWithin) facts.is_heard = true;
-  }
-  for (const Node& node : nodes) {
-    if (is_excused(node)) continue;
-    for (const auto& [uid, program] : node.kubelet->programs()) {
-      const auto job = jobs_.find(program.job_uid);
-      if (job == jobs_.end() || !(program.running || program.in_init)) continue;
-      const kube::Job& of = job->second.job;
-      const bool is_to_end = of.spec.control.cancel.value_or(false) || is_final_state(of);
-      if (!is_to_end) continue;
-      ++tally_.looked["goes on"];
-      const Time since = streak("goes on " + uid, true);
-      if (since > kGoneWithin) {
-        find("goes on", program.name + " goes on for " + text_of(since) + ", job " + title_of(of) +
-                            " was canceled or has ended");
-      }
-    }
   }
 }
 

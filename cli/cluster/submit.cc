@@ -730,7 +730,7 @@ Options are sbatch's:
   --nice[=N], --priority N     --requeue, --no-requeue
   -D, --chdir DIRECTORY        -o, -e, -i, --output, --error, --input FILE
   --open-mode append|truncate  --comment TEXT   --export NONE|LIST
-  -m, --distribution block|cyclic|plane=N       of the tasks of the script's steps
+  -m, --distribution block|cyclic|plane=N       of tasks of the script's steps
   --signal [B:]SIGNAL[@SECONDS]   before the time limit
 
 and these:

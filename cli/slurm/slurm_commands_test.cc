@@ -215,7 +215,7 @@ class SlurmCommands : public ProgramTest {
   void add_script_job(int number, const kube::JobControl& control = {}) {
     const std::string name = "job-" + std::to_string(number);
     kube::JobSpec spec;
-    spec.batch.emplace();
+    spec.batch.emplace().script = "#!/bin/sh\n";
     spec.control = control;
     add_job("team-b", name, spec,
             {.state = kube::JobState::kRunning, .job_id = number, .starts = 1});
@@ -225,7 +225,8 @@ class SlurmCommands : public ProgramTest {
     pod.metadata.labels = {{std::string{kube::kLabelJob}, name},
                            {std::string{kube::kLabelTask}, "0"},
                            {std::string{kube::kLabelStart}, "1"}};
-    pod.spec.containers.push_back({.name = "main", .command = {"/kubegang/kubegang-launcher"}});
+    pod.spec.containers.push_back(
+        {.name = "main", .image = "x", .command = {"/kubegang/kubegang-launcher"}});
     const auto created = client_.create(pod);
     ASSERT_TRUE(created.ok()) << created.error().message;
     kube::Pod running = *created;
@@ -417,8 +418,8 @@ TEST_F(SlurmCommands, ARepeatedQueueIsListedOnce) {
 // A number that is asked for again and again is selected again and again; one that is gone in a
 // later round ends nothing.
 TEST_F(SlurmCommands, ARepeatedQueueOutlivesItsJob) {
-  const kube::Job job = add_job("team-b", "first", {},
-                                {.state = kube::JobState::kRunning, .job_id = 1});
+  const kube::Job job =
+      add_job("team-b", "first", {}, {.state = kube::JobState::kRunning, .job_id = 1});
   Rounds rounds{[&](int round) {
     if (round == 1) {
       EXPECT_TRUE(client_.remove<kube::Job>(key_of(job.metadata)));
