@@ -507,7 +507,8 @@ void Wishes::tell_suspension(JobRecord& job) {
   if (job.array) return;  // each of its tasks by itself
   const kube::JobControl& control = job.object->spec.control;
   const bool of_job = control.suspend.value_or(false);
-  if (job.task && !job.is_allocated()) return;  // those that wait are not suspended (13.4)
+  // Those that wait are not suspended (13.4), but for one that was when it was requeued.
+  if (job.task && !job.is_allocated() && !job.told_suspend) return;
   const bool suspend =
       job.task ? wish_for(parts_.jobs.array_of(job), *job.task).suspend.value_or(of_job) : of_job;
   if (!suspend && (job.told_suspend || job.start.suspension_waits)) {
