@@ -210,8 +210,10 @@ void Ledger::check_array_end(const kube::Job& job, const ArrayFacts& facts) {
     const auto known = jobs_.find(control::record_key(job.metadata.uid, task));
     if (known == jobs_.end() || is_of_a_restore(known->second)) continue;
     if (known->second.job.status.state != kube::JobState::kFailed) continue;
-    const int own = happened_to(known->second).exit_code;
-    if (own <= told) continue;
+    // Of a program on a node that went at that time nobody could know.
+    const StartFacts happened = happened_to(known->second);
+    const int own = happened.exit_code;
+    if (own <= told || happened.lost) continue;
     find("array at the end",
          code + ", task " + std::to_string(task) + " ended with " + std::to_string(own));
   }
