@@ -4,32 +4,19 @@
 #include <utility>
 
 #include "cli/cluster/queue.h"
+#include "cli/cluster/read.h"
 
 namespace cli {
-namespace {
-
-// A watch per kind is one connection each; after an error people want to see it soon.
-kube::InformerOptions options_for(const std::string& ns,
-                                  const kube::KnownFields* fields = nullptr) {
-  kube::InformerOptions options;
-  options.ns = ns;
-  options.fields = fields;
-  options.backoff.max = std::chrono::seconds{5};
-  return options;
-}
-
-}  // namespace
-
 // Two threads, one for each watch: the queue's and the timetables'. They only keep their caches;
 // the caller's thread takes pictures of both whenever it prints.
 FollowedQueue::FollowedQueue(const Session& session, const std::string& ns)
     : jobs_{session.client,
             session.clock,
-            options_for(ns, &fields_of_queue()),
+            watch_options(ns, &fields_of_queue()),
             {.on_error = [this](const base::Error& error) { note(error); }}},
       timetables_{session.client,
                   session.clock,
-                  options_for(""),
+                  watch_options(""),
                   {.on_error = [this](const base::Error& error) { note_of_timetables(error); }}} {
   loops_.start("jobs", [this](std::stop_token stop) { return jobs_.step(std::move(stop)); });
   loops_.start("timetables",

@@ -3,6 +3,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "cli/cluster/read.h"
+
 namespace cli {
 namespace {
 
@@ -12,13 +14,6 @@ constexpr std::size_t kPastMax = 10'000;  // timetables, of all nodes together
 constexpr std::size_t kStaysMax = 16;     // of one job
 // Many changes of nodes come together.
 constexpr base::Duration kPublishWithin = std::chrono::milliseconds{200};
-
-kube::InformerOptions feed_options(const std::string& ns) {
-  kube::InformerOptions options;
-  options.ns = ns;
-  options.backoff.max = std::chrono::seconds{5};
-  return options;
-}
 
 // Drops the fields that the page does not draw.
 void drop_what_is_not_drawn(kube::Job& job) {
@@ -60,7 +55,7 @@ PageFeed::PageFeed(const Session& session, const std::string& ns, dashboard::Boa
       board_{board},
       jobs_{session.client,
             session.clock,
-            feed_options(ns),
+            watch_options(ns),
             {.on_add = [this](const auto& job) { on_job(job); },
              .on_update = [this](const auto&, const auto& job) { on_job(job); },
              .on_delete = [this](const auto& job) { on_job_gone(job); },
@@ -68,7 +63,7 @@ PageFeed::PageFeed(const Session& session, const std::string& ns, dashboard::Boa
             drop_what_is_not_drawn},
       timetables_{session.client,
                   session.clock,
-                  feed_options(""),
+                  watch_options(""),
                   {.on_add = [this](const auto& now) { on_timetable(*now); },
                    .on_update =
                        [this](const auto& before, const auto& now) {
@@ -85,7 +80,7 @@ PageFeed::PageFeed(const Session& session, const std::string& ns, dashboard::Boa
                    .on_error = [this](const base::Error& error) { note("timetables", error); }}},
       partitions_{session.client,
                   session.clock,
-                  feed_options(""),
+                  watch_options(""),
                   {.on_add = [this](const auto&) { publishes_.wake_within(kPublishWithin); },
                    .on_update = [this](const auto&,
                                        const auto&) { publishes_.wake_within(kPublishWithin); },
@@ -93,7 +88,7 @@ PageFeed::PageFeed(const Session& session, const std::string& ns, dashboard::Boa
                    .on_error = [this](const base::Error& error) { note("partitions", error); }}},
       nodes_{session.client,
              session.clock,
-             feed_options(""),
+             watch_options(""),
              {.on_add = [this](const auto&) { publishes_.wake_within(kPublishWithin); },
               .on_update =
                   [this](const auto& before, const auto& now) {

@@ -85,6 +85,14 @@ base::Result<kube::Job> find_job_of_batch(const Session& session, const std::str
 
 }  // namespace
 
+kube::InformerOptions watch_options(const std::string& ns, const kube::KnownFields* fields) {
+  kube::InformerOptions options;
+  options.ns = ns;
+  options.fields = fields;
+  options.backoff.max = std::chrono::seconds{5};
+  return options;
+}
+
 // A warning and not an error: everything but the turns can be shown without timetables.
 void tell_no_timetables(const base::Error& refusal, Output output) {
   output.err << "kubectl-gang: timetables may not be read, so turns are not shown: "
@@ -188,8 +196,7 @@ base::Result<kube::Job> find_job(const Session& session, const std::string& name
   if (!number) {
     return session.client.get<kube::Job>({.ns = session.ns, .name = name_or_number});
   }
-  base::Result<std::vector<kube::Job>> jobs =
-      list_numbered(session, session.ns, *number, output);
+  base::Result<std::vector<kube::Job>> jobs = list_numbered(session, session.ns, *number, output);
   if (!jobs) return jobs.error();
   if (!jobs->empty()) return std::move(jobs->front());
   return base::Error{base::Code::kNotFound,

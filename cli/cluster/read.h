@@ -10,6 +10,7 @@
 #include "cli/cluster/job_time.h"
 #include "cli/cluster/session.h"
 #include "cli/program.h"
+#include "kube/informer_core.h"
 
 namespace cli {
 
@@ -27,6 +28,11 @@ base::Result<std::vector<T>> list_all(const Session& session, const std::string&
   }
   return std::move(list->items);
 }
+
+// For a watch that people look at: after an error they want to see it soon. ns "" = all namespaces
+// (or the kind has none); `fields` as in list_all.
+kube::InformerOptions watch_options(const std::string& ns,
+                                    const kube::KnownFields* fields = nullptr);
 
 // Says on stderr that states do not follow the turns, and why.
 void tell_no_timetables(const base::Error& refusal, Output output);

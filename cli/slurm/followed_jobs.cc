@@ -3,27 +3,15 @@
 #include <chrono>
 #include <utility>
 
+#include "cli/cluster/read.h"
 #include "cli/slurm/job_facts.h"
 #include "kube/sleeper.h"
 
 namespace cli {
-namespace {
-
-// After an error people want to see the next word soon.
-kube::InformerOptions options_for(const std::string& ns) {
-  kube::InformerOptions options;
-  options.ns = ns;
-  options.fields = &fields_of_jobs();
-  options.backoff.max = std::chrono::seconds{5};
-  return options;
-}
-
-}  // namespace
-
 FollowedJobs::FollowedJobs(const Session& session, const std::string& ns)
     : jobs_{session.client,
             session.clock,
-            options_for(ns),
+            watch_options(ns, &fields_of_jobs()),
             {.on_error = [this](const base::Error& error) { note(error); }}} {
   loop_.start("jobs", [this](std::stop_token stop) { return jobs_.step(std::move(stop)); });
 }
