@@ -73,8 +73,10 @@ bool tolerates(const json& pod) {
                      [](const json& one) { return one.value("key", "") == paths::kTaint; });
 }
 
-// Returns true if the Node is stored as ready.
+// Returns true if the Node is stored as ready; false if the answer is that there is none (a Status,
+// whose field of that name is a word).
 bool says_ready(const json& node) {
+  if (node.value("kind", "") != "Node") return false;
   const json none = json::array();
   const json status = node.value("status", json::object());
   for (const json& condition : status.value("conditions", none)) {
