@@ -293,6 +293,7 @@ const kube::KnownFields& fields_of_queue() {
       (void)status.at(name);
     }
     for (const char* name : {"hostlist", "nodes"}) (void)status.at("allocation").at(name);
+    (void)status.at("array").at("summary");
     for (const char* name : {"type", "status"}) (void)status.at("conditions").at(name);
     return fields;
   }();
