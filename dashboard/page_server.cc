@@ -24,13 +24,13 @@ namespace {
 
 constexpr std::size_t kConnectionsMax = 64;
 constexpr std::size_t kStreamsMax = 16;  // browsers' tabs
-constexpr std::size_t kJobsMax = 4;      // that are read at once
+constexpr std::size_t kCallsMax = 4;     // of hooks, at once
 constexpr std::size_t kAcceptedMax = 16;
 constexpr std::size_t kPieceBytes = 16 * 1024;
 // Browsers that hear nothing for so long take the server for gone.
 constexpr base::Duration kBeat = std::chrono::seconds{5};
-// While a job is read on another thread, its end is looked for so often.
-constexpr base::Duration kLookForJobs = std::chrono::milliseconds{20};
+// While a hook works on another thread, its end is looked for so often.
+constexpr base::Duration kLookForCalls = std::chrono::milliseconds{20};
 
 // The page loads nothing from elsewhere, runs no script that is not in its files, and cannot be
 // shown in a frame.
@@ -60,6 +60,8 @@ std::string_view reason_of(int status) {
       return "Not Found";
     case 405:
       return "Method Not Allowed";
+    case 409:
+      return "Conflict";
     case 413:
       return "Content Too Large";
     case 431:
@@ -84,6 +86,14 @@ std::string answer_of(int status, std::string_view type, std::string_view body,
 
 std::string refusal(int status, const std::string& why) {
   return answer_of(status, "text/plain; charset=utf-8", why + "\n");
+}
+
+// Of what a hook could not do.
+int status_of(base::Code code) {
+  if (code == base::Code::kInvalidArgument) return 400;
+  if (code == base::Code::kPermissionDenied) return 403;
+  if (code == base::Code::kNotFound) return 404;
+  return code == base::Code::kConflict ? 409 : 503;
 }
 
 std::string event(const std::string& json) {
@@ -124,7 +134,7 @@ struct PageServer::Connection {
   bool is_stream = false;
   std::uint64_t seen = 0;                        // of the board
   base::Duration updated{};                      // when the last update was made
-  std::future<base::Result<std::string>> job{};  // that is being read
+  std::future<base::Result<std::string>> call{};  // of a hook
 
   bool is_sending() const { return sent < out.size(); }
   void say(std::string text) {
@@ -144,7 +154,7 @@ bool PageServer::Connection::send() {
   }
   out.clear();
   sent = 0;
-  if (is_stream || !is_answered || job.valid()) return true;
+  if (is_stream || !is_answered || call.valid()) return true;
   // The browser hangs up: closing before that could make the kernel reset the connection.
   return ::shutdown(socket.get(), SHUT_WR) == 0;
 }
@@ -205,7 +215,7 @@ void PageServer::accept_some() {
     }
     if (connections_.size() >= kConnectionsMax) {
       const auto oldest = std::ranges::find_if(
-          connections_, [](const auto& each) { return !each->is_stream && !each->job.valid(); });
+          connections_, [](const auto& each) { return !each->is_stream && !each->call.valid(); });
       // There are fewer of those than connections, so there is one.
       connections_.erase(oldest);
     }
@@ -243,16 +253,12 @@ void PageServer::answer(Connection& connection, const HttpRequest& request) {
     connection.say(refusal(refused->status, refused->why));
     return;
   }
-  if (request.method == "POST") {
-    if (request.path == "/session") {
-      sign_in(connection, request);
-    } else {
-      connection.say(refusal(404, "there is only /session to post to"));
-    }
+  if (request.method == "POST" && request.path == "/session") {
+    sign_in(connection, request);
     return;
   }
   for (const BundleFile& file : bundle_files()) {
-    if (file.path != request.path) continue;
+    if (request.method != "GET" || file.path != request.path) continue;
     connection.say(answer_of(200, file.type, file.content));
     return;
   }
@@ -270,14 +276,21 @@ void PageServer::sign_in(Connection& connection, const HttpRequest& request) {
 }
 
 void PageServer::answer_signed_in(Connection& connection, const HttpRequest& request) {
+  const bool posts = request.method == "POST";
   if (!gate_.is_signed_in(request)) {
     connection.say(refusal(401, "open the address that kubectl gang dashboard has printed"));
+  } else if (posts && request.path == "/control" && hooks_.control) {
+    begin_call(connection,
+               [control = hooks_.control, body = request.body] { return control(body); });
+  } else if (posts) {
+    connection.say(refusal(404, "there is nothing to post to here"));
   } else if (request.path == "/events") {
     begin_events(connection);
   } else if (request.path == "/session") {
     connection.say(answer_of(200, "application/json", "{}"));
-  } else if (request.path == "/job") {
-    begin_job(connection, request);
+  } else if (request.path == "/job" && hooks_.job) {
+    begin_call(connection, [job = hooks_.job, ns = request.parameter("ns"),
+                            name = request.parameter("name")] { return job(ns, name); });
   } else {
     connection.say(refusal(404, "there is no such page"));
   }
@@ -295,30 +308,30 @@ void PageServer::begin_events(Connection& connection) {
   connection.until = base::Duration::max();
 }
 
-void PageServer::begin_job(Connection& connection, const HttpRequest& request) {
-  const auto reading =
-      std::ranges::count_if(connections_, [](const auto& each) { return each->job.valid(); });
-  if (static_cast<std::size_t>(reading) >= kJobsMax || !hooks_.job) {
-    connection.say(refusal(503, "other jobs are being read; try again"));
+// A hook that was called goes on to its end, also when the browser hangs up.
+void PageServer::begin_call(Connection& connection,
+                            std::function<base::Result<std::string>()> call) {
+  const auto under_way =
+      std::ranges::count_if(connections_, [](const auto& each) { return each->call.valid(); });
+  if (static_cast<std::size_t>(under_way) >= kCallsMax) {
+    connection.say(refusal(503, "other requests are under way; try again"));
     return;
   }
   connection.is_answered = true;
   connection.until = base::Duration::max();  // the client of the API server has its own limit
-  connection.job =
-      kube::on_other_thread([job = hooks_.job, ns = request.parameter("ns"),
-                             name = request.parameter("name")] { return job(ns, name); });
+  connection.call = kube::on_other_thread(std::move(call));
 }
 
-void PageServer::take_job(Connection& connection) {
+void PageServer::take_answer(Connection& connection) {
   using std::chrono::seconds;
-  if (!connection.job.valid() || connection.job.wait_for(seconds{0}) != std::future_status::ready) {
+  if (!connection.call.valid() ||
+      connection.call.wait_for(seconds{0}) != std::future_status::ready) {
     return;
   }
-  const base::Result<std::string> json = connection.job.get();
+  const base::Result<std::string> json = connection.call.get();
   connection.until = clock_.monotonic() + options_.patience;
-  connection.say(
-      json ? answer_of(200, "application/json", *json)
-           : refusal(json.error().code == base::Code::kNotFound ? 404 : 503, json.error().message));
+  connection.say(json ? answer_of(200, "application/json", *json)
+                      : refusal(status_of(json.error().code), json.error().message));
 }
 
 // A browser that has not taken the last update gets no other one, so what waits for it is bounded
@@ -342,7 +355,7 @@ int PageServer::wait_ms(base::Duration now) const {
   base::Duration wait = std::chrono::hours{1};
   for (const auto& each : connections_) {
     if (each->until != base::Duration::max()) wait = std::min(wait, each->until - now);
-    if (each->job.valid()) wait = std::min(wait, kLookForJobs);
+    if (each->call.valid()) wait = std::min(wait, kLookForCalls);
     if (!each->is_stream || each->is_sending()) continue;
     const bool is_news = board_.version() != each->seen;
     wait = std::min(wait, each->updated + (is_news ? options_.update_every : kBeat) - now);
@@ -371,14 +384,14 @@ void PageServer::serve(std::stop_token stop) {
     for (std::size_t i = 0; i < connections_.size(); ++i) {
       Connection& one = *connections_[i];
       if (polled[i + 2].revents != 0 && !one.is_sending()) receive(one);  // -1: no revents
-      take_job(one);
+      take_answer(one);
       if (one.socket.is_open()) update(one, now);
       if (one.socket.is_open() && one.is_sending() && !one.send()) one.socket.reset();
       if (now >= one.until) one.socket.reset();
     }
-    // One whose job is still being read stays until then: its end is waited for.
+    // One whose call goes on stays until then: its end is waited for.
     std::erase_if(connections_,
-                  [](const auto& one) { return !one->socket.is_open() && !one->job.valid(); });
+                  [](const auto& one) { return !one->socket.is_open() && !one->call.valid(); });
     if (polled[1].revents != 0) accept_some();
   }
 }

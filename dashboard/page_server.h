@@ -10,6 +10,7 @@
 //   GET  /session        is the cookie good? (cookie)
 //   GET  /events         the board, then what changes of it (cookie)
 //   GET  /job?ns=&name=  about one job (cookie)
+//   POST /control        what is to be done with a job, as JSON (cookie)
 #pragma once
 
 #include <sys/types.h>
@@ -44,6 +45,9 @@ class PageServer {
   struct Hooks {
     // Returns JSON about a job; called on a thread of its own, a few at a time.
     std::function<base::Result<std::string>(const std::string& ns, const std::string& name)> job{};
+    // Does what the body of a request asks for. Returns JSON; the message of an error is shown to
+    // the reader. Called as `job` is.
+    std::function<base::Result<std::string>(const std::string& body)> control{};
     // A browser has signed in, so there is a new code.
     std::function<void(const std::string& address)> on_new_code{};
     std::function<std::optional<uid_t>(const LoopbackConnection&)> owner = owner_of;
@@ -73,9 +77,9 @@ class PageServer {
   void answer(Connection& connection, const HttpRequest& request);
   void answer_signed_in(Connection& connection, const HttpRequest& request);
   void sign_in(Connection& connection, const HttpRequest& request);
-  void begin_job(Connection& connection, const HttpRequest& request);
+  void begin_call(Connection& connection, std::function<base::Result<std::string>()> call);
   void begin_events(Connection& connection);
-  void take_job(Connection& connection);
+  void take_answer(Connection& connection);
   void update(Connection& connection, base::Duration now);
   int wait_ms(base::Duration now) const;
 

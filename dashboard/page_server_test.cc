@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <thread>
 
 #include "dashboard/bundle.h"
@@ -66,6 +67,11 @@ class PageServerTest : public testing::Test {
       if (name != "train") return base::Error{base::Code::kNotFound, "no job " + name};
       return "{\"of\":\"" + ns + "\"}";
     };
+    hooks.control = [this](const std::string& body) -> base::Result<std::string> {
+      ++controls_;
+      if (body == "refuse") return base::Error{base::Code::kPermissionDenied, "you may not"};
+      return "{\"did\":\"" + body + "\"}";
+    };
     hooks.on_new_code = [](const std::string&) {};
     auto created = PageServer::create({.update_every = milliseconds{1}, .reader = ::geteuid()},
                                       board_, clock_, std::move(hooks));
@@ -101,8 +107,9 @@ class PageServerTest : public testing::Test {
     return "Cookie: " + answer.substr(begin, answer.find(';', begin) - begin) + "\r\n";
   }
 
-  const kube::SystemClock clock_;
+  const kube::SystemClock clock_{};
   Board board_;
+  std::atomic<int> controls_ = 0;
   std::unique_ptr<PageServer> server_;
   std::string code_;
   std::jthread thread_;  // ends before the server
@@ -148,6 +155,40 @@ TEST_F(PageServerTest, RefusesOtherHostsAndOrigins) {
   const os::FileDescriptor socket = connect_to(server_->port());
   send_text(socket, "GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n");
   EXPECT_THAT(read_until(socket, ""), StartsWith("HTTP/1.1 403"));
+}
+
+TEST_F(PageServerTest, ControlsWithTheCookieOfItsOwnPage) {
+  const std::string own = cookie();
+  EXPECT_THAT(ask("POST /control", own + origin(), "hold"), HasSubstr("{\"did\":\"hold\"}"));
+  const std::string refused = ask("POST /control", own + origin(), "refuse");
+  EXPECT_THAT(refused, StartsWith("HTTP/1.1 403"));
+  EXPECT_THAT(refused, HasSubstr("you may not"));
+  EXPECT_EQ(controls_, 2);
+}
+
+// Goal: nothing is done for a page of another site, whatever it gets the browser to send (CSRF, DNS
+// rebinding), nor for a program without the cookie.
+TEST_F(PageServerTest, ControlsNothingForOthers) {
+  const std::string own = cookie();
+  const std::string port = std::to_string(server_->port());
+  EXPECT_THAT(ask("POST /control", origin(), "hold"), StartsWith("HTTP/1.1 401"));
+  EXPECT_THAT(ask("POST /control", origin() + "Cookie: kubegang_" + port + "=0\r\n", "hold"),
+              StartsWith("HTTP/1.1 401"));
+  for (const char* headers :
+       {"", "Origin: http://evil.example\r\n", "Origin: null\r\n", "Origin: http://127.0.0.1:1\r\n",
+        "Origin: http://localhost\r\n", "Referer: http://127.0.0.1/\r\n"}) {
+    EXPECT_THAT(ask("POST /control", own + headers, "hold"), StartsWith("HTTP/1.1 403"))
+        << headers;
+  }
+  EXPECT_THAT(ask("POST /control", own + origin() + "Sec-Fetch-Site: cross-site\r\n", "hold"),
+              StartsWith("HTTP/1.1 403"));
+  EXPECT_THAT(ask("GET /control?verb=hold", own), StartsWith("HTTP/1.1 404"));
+  const os::FileDescriptor socket = connect_to(server_->port());
+  send_text(socket, "POST /control HTTP/1.1\r\nHost: evil.example:" + port +
+                        "\r\nOrigin: http://evil.example:" + port + "\r\n" + own +
+                        "Content-Length: 4\r\n\r\nhold");
+  EXPECT_THAT(read_until(socket, ""), StartsWith("HTTP/1.1 403"));
+  EXPECT_EQ(controls_, 0);
 }
 
 TEST_F(PageServerTest, SendsTheBoardAndThenItsChanges) {

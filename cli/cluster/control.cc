@@ -1,6 +1,7 @@
 #include "cli/cluster/control.h"
 
 #include <algorithm>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "api/array_status.h"
@@ -164,22 +165,23 @@ base::Result<nlohmann::json> control_change(const kube::Job& job, ControlVerb ve
   return base::invalid_argument("unknown command");
 }
 
+using FindJob = std::function<base::Result<kube::Job>()>;
+
 // Reads the job, works out the change, and writes it on the condition that the job has not changed
 // in between. After a conflict it starts anew. The UID is a condition as well: a job that was
 // deleted and made anew under its name is another job, and the user did not mean it.
 // The operator writes the status of a job that starts or ends, and each write is a new version, so
-// a conflict is nothing unusual.
+// a conflict is nothing unusual. `name` is what errors call the job.
 base::Result<kube::Job> change_job(const Session& session, ControlVerb verb,
-                                   const std::string& name, Output output) {
+                                   const std::optional<std::vector<int>>& tasks,
+                                   const std::string& name, const FindJob& find) {
   // The counters are relative, so a change in between is read again.
   constexpr int kTriesMax = 5;
-  const base::Result<JobAndTasks> target = read_job_and_tasks(name);
-  if (!target) return target.error();
-  base::Result<kube::Job> job = find_job(session, target->job, output);
+  base::Result<kube::Job> job = find();
   for (int attempt = 0; job.ok(); ++attempt) {
     base::Result<nlohmann::json> change =
-        target->tasks ? task_change(*job, verb, *target->tasks) : control_change(*job, verb);
-    if (change && !target->tasks) change = for_all_tasks(*job, verb, std::move(*change));
+        tasks ? task_change(*job, verb, *tasks) : control_change(*job, verb);
+    if (change && !tasks) change = for_all_tasks(*job, verb, std::move(*change));
     if (!change) return change.error().with_context("job " + name);
     base::Result<kube::Job> changed = session.client.patch<kube::Job>(
         kube::key_of(job->metadata), nlohmann::json{{"spec", {{"control", *change}}}},
@@ -187,9 +189,17 @@ base::Result<kube::Job> change_job(const Session& session, ControlVerb verb,
     if (changed || changed.error().code != base::Code::kConflict || attempt + 1 == kTriesMax) {
       return changed;
     }
-    job = find_job(session, target->job, output);
+    job = find();
   }
   return job;
+}
+
+base::Result<kube::Job> change_named_job(const Session& session, ControlVerb verb,
+                                         const std::string& name, Output output) {
+  const base::Result<JobAndTasks> target = read_job_and_tasks(name);
+  if (!target) return target.error();
+  return change_job(session, verb, target->tasks, name,
+                    [&] { return find_job(session, target->job, output); });
 }
 
 }  // namespace
@@ -200,7 +210,7 @@ int run_control(const Session& session, ControlVerb verb, const std::vector<std:
                 Output output) {
   int code = kExitOk;
   for (const std::string& name : jobs) {
-    const base::Result<kube::Job> changed = change_job(session, verb, name, output);
+    const base::Result<kube::Job> changed = change_named_job(session, verb, name, output);
     if (changed) {
       output.out << "job.kubegang.io/" << changed->metadata.name << " " << past_tense(verb)
                  << of_batch_job(*changed) << "\n";
@@ -210,6 +220,24 @@ int run_control(const Session& session, ControlVerb verb, const std::vector<std:
     }
   }
   return code;
+}
+
+base::Result<kube::Job> control_seen_job(const Session& session, ControlVerb verb,
+                                         const SeenJob& seen) {
+  const kube::ObjectKey key{.ns = seen.ns, .name = seen.name};
+  return change_job(session, verb, seen.tasks, seen.name, [&]() -> base::Result<kube::Job> {
+    base::Result<kube::Job> job = session.client.get<kube::Job>(key);
+    if (job && job->metadata.uid != seen.uid) {
+      return base::Error{base::Code::kNotFound,
+                         "job " + seen.name + " is gone, and another one has its name now"};
+    }
+    return job;
+  });
+}
+
+base::Status can_control(const kube::Job& job, ControlVerb verb) {
+  const base::Result<nlohmann::json> change = control_change(job, verb);
+  return change ? base::Status{} : base::Status{change.error()};
 }
 
 }  // namespace cli

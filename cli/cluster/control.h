@@ -2,9 +2,12 @@
 // does the rest (api.md, "Job").
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "api/job.h"
+#include "base/result.h"
 #include "cli/cluster/session.h"
 #include "cli/program.h"
 
@@ -16,5 +19,21 @@ enum class ControlVerb { kSuspend, kResume, kCancel, kRequeue, kHold, kRelease }
 // `jobs` are names or numbers.
 int run_control(const Session& session, ControlVerb verb, const std::vector<std::string>& jobs,
                 Output output);
+
+// A job as the user has seen it. Another job that has its name since is not meant.
+struct SeenJob {
+  std::string ns;
+  std::string name;
+  std::string uid;
+  std::optional<std::vector<int>> tasks{};  // of an array; nullopt: the whole job
+};
+
+// Does it to that job, as run_control. kNotFound: the job is gone, also if another one has its
+// name. kInvalidArgument: it makes no sense in the job's state.
+base::Result<kube::Job> control_seen_job(const Session& session, ControlVerb verb,
+                                         const SeenJob& seen);
+
+// Says why it makes no sense for the whole job in its state.
+base::Status can_control(const kube::Job& job, ControlVerb verb);
 
 }  // namespace cli

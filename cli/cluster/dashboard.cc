@@ -8,6 +8,7 @@
 
 #include "api/wellknown.h"
 #include "cli/cluster/explain.h"
+#include "cli/cluster/page_control.h"
 #include "cli/cluster/page_feed.h"
 #include "dashboard/board.h"
 #include "dashboard/page_server.h"
@@ -39,17 +40,23 @@ Json pods_json(const Session& session, const std::string& name) {
 
 }  // namespace
 
-// Requests: those of `explain` and a list of the job's pods, when a user opens a job.
+// Requests: those of `explain`, a list of the job's pods, the job itself and a question about the
+// user's rights, when a user opens a job. With its namespace a name is never taken for a number.
 base::Result<std::string> page_job_details(const Session& session, const std::string& ns,
                                            const std::string& name) {
   const Session own{
       .client = session.client, .clock = session.clock, .sleeper = session.sleeper, .ns = ns};
   std::ostringstream out;
   std::ostringstream err;
-  if (run_explain(own, name, true, {.out = out, .err = err}) != kExitOk) {
+  if (run_explain(own, ns + "/" + name, true, {.out = out, .err = err}) != kExitOk) {
     return base::Error{base::Code::kNotFound, err.str()};
   }
-  Json json = {{"explain", Json::parse(out.str())}, {"pods", pods_json(own, name)}};
+  const auto job = session.client.get<kube::Job>({.ns = ns, .name = name});
+  if (!job) return job.error();
+  const Json json = {{"explain", Json::parse(out.str())},
+                     {"pods", pods_json(own, name)},
+                     {"uid", job->metadata.uid},
+                     {"refusals", page_refusals(session, *job)}};
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -62,6 +69,7 @@ int run_dashboard(const Session& session, const DashboardOptions& options, Outpu
   hooks.job = [&](const std::string& job_ns, const std::string& name) {
     return page_job_details(session, job_ns, name);
   };
+  hooks.control = [&](const std::string& body) { return page_control(session, body); };
   hooks.on_new_code = [&](const std::string& address) {
     output.out << "A browser has signed in. For another one: " << address << std::endl;
   };

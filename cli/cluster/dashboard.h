@@ -13,7 +13,8 @@ struct DashboardOptions {
   bool all_namespaces = false;
 };
 
-// Returns what the page shows of one job: what `explain -o json` says, and its pods.
+// Returns what the page shows of one job: what `explain -o json` says, its pods, and what its
+// reader cannot do with it.
 base::Result<std::string> page_job_details(const Session& session, const std::string& ns,
                                            const std::string& name);
 

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "cli/cluster/dashboard.h"
+#include "cli/cluster/page_control.h"
 #include "cli/cluster/page_feed.h"
 #include "cli/cluster/page_objects.h"
 #include "cli/testing/program_fixture.h"
@@ -51,6 +52,20 @@ class Page : public ProgramTest {
     batch.metadata.name = "batch";
     batch.spec.nodes.hostlist = "n[12-13]";
     ASSERT_TRUE(client_.create(batch));
+  }
+
+  static std::string wish(const std::string& verb, const kube::Job& job,
+                          const std::string& tasks = "") {
+    return Json{{"verb", verb},
+                {"ns", job.metadata.ns},
+                {"name", job.metadata.name},
+                {"uid", job.metadata.uid},
+                {"tasks", tasks}}
+        .dump();
+  }
+
+  kube::JobControl control_of(const kube::Job& job) const {
+    return client_.get<kube::Job>(kube::key_of(job.metadata)).value().spec.control;
   }
 
   void add_timetable(const std::string& node, const kube::Job& first, const kube::Job& second) {
@@ -214,6 +229,103 @@ TEST_F(Page, SaysOfOneJobWhatExplainSays) {
   const auto missing = page_job_details(session(), "team-b", "nothing");
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().code, base::Code::kNotFound);
+}
+
+TEST_F(Page, HoldsReleasesAndCancelsAsTheCommandsDo) {
+  const kube::Job job =
+      add_job("team-a", "waits", {}, {.state = kube::JobState::kPending, .job_id = 3});
+  const auto held = page_control(session(), wish("hold", job));
+  ASSERT_TRUE(held) << held.error().message;
+  EXPECT_EQ(control_of(job).hold, true);
+  ASSERT_TRUE(page_control(session(), wish("release", job)));
+  EXPECT_EQ(control_of(job).hold, false);
+  ASSERT_TRUE(page_control(session(), wish("cancel", job)));
+  EXPECT_EQ(control_of(job).cancel, true);
+
+  const kube::Job array = add_job("team-a", "sweep", {.array = kube::JobArray{.tasks = "0-99"}},
+                                  {.state = kube::JobState::kPending, .job_id = 9});
+  ASSERT_TRUE(page_control(session(), wish("cancel", array, "3,5-7")));
+  ASSERT_EQ(control_of(array).tasks.size(), 1U);
+  EXPECT_EQ(control_of(array).tasks[0].tasks, "3,5-7");
+  EXPECT_EQ(control_of(array).tasks[0].cancel, true);
+  EXPECT_FALSE(control_of(array).cancel.has_value());
+}
+
+// A dialog may stand open while the job is deleted and another one gets its name.
+TEST_F(Page, ChangesNoOtherJobOfThatName) {
+  kube::Job seen = add_job("team-a", "waits", {}, {.state = kube::JobState::kPending});
+  const kube::Job now_there = seen;
+  seen.metadata.uid = "another";
+  const auto refused = page_control(session(), wish("cancel", seen));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, base::Code::kNotFound);
+  EXPECT_FALSE(control_of(now_there).cancel.has_value());
+}
+
+TEST_F(Page, SaysWhyAWishCannotBeDone) {
+  const kube::Job job =
+      add_job("team-a", "waits", {}, {.state = kube::JobState::kPending, .job_id = 3});
+  const auto why = [&](const std::string& text) {
+    const auto done = page_control(session(), text);
+    return done ? "done" : done.error().message;
+  };
+  EXPECT_EQ(why("<script>"), "the body must be a JSON object");
+  EXPECT_EQ(why("[1]"), "the body must be a JSON object");
+  EXPECT_EQ(why(wish("suspend", job)), "verb must be hold, release or cancel");
+  EXPECT_EQ(why(R"({"verb": "hold", "ns": 7, "name": "waits", "uid": "u"})"),
+            "ns, name and uid must name a job");
+  EXPECT_EQ(why(wish("hold", job, "1,x")), "tasks must be numbers of tasks such as 3,5-7");
+  EXPECT_EQ(why(wish("release", job)), "job waits: it is not held");
+  EXPECT_THAT(why(wish("cancel", job, "3")), HasSubstr("it has no tasks"));
+  server_.inject({.verb = "patch", .resource = "jobs", .code = 403});
+  EXPECT_THAT(why(wish("cancel", job)), HasSubstr("team-a/waits"));
+  EXPECT_EQ(control_of(job), kube::JobControl{});
+}
+
+// Whatever a body is, it is a wish for a named job or an error in words. Each byte is replaced, and
+// each beginning is read.
+TEST(PageWish, IsReadOrRefused) {
+  const std::string good =
+      R"({"verb": "hold", "ns": "a", "name": "b", "uid": "c", "tasks": "3,5-7"})";
+  ASSERT_TRUE(read_page_wish(good));
+  const auto check = [](const std::string& text) {
+    const auto wish = read_page_wish(text);
+    EXPECT_TRUE(wish ? !wish->job.uid.empty() : !wish.error().message.empty()) << text;
+  };
+  for (std::size_t i = 0; i < good.size(); ++i) {
+    check(good.substr(0, i));
+    for (const char c : {'"', '{', '\\', '\0', '9', '\xff'}) {
+      std::string text = good;
+      text[i] = c;
+      check(text);
+    }
+  }
+  EXPECT_FALSE(read_page_wish(std::string(1000, '[')));
+}
+
+// What makes no sense is refused by the state, and all of it without the right to change the job.
+TEST_F(Page, RefusesByStateAndByRights) {
+  const kube::Job job =
+      add_job("team-a", "waits", {}, {.state = kube::JobState::kPending, .job_id = 3});
+  const auto refusals = [&] {
+    return Json::parse(page_job_details(session(), "team-a", "waits").value())["refusals"];
+  };
+  EXPECT_EQ(refusals(), (Json{{"hold", ""}, {"release", "it is not held"}, {"cancel", ""}}));
+  server_.inject({.verb = "create",
+                  .resource = "selfsubjectaccessreviews",
+                  .code = 201,
+                  .text = R"({"status": {"allowed": false}})"});
+  const std::string no_right = "you have no right to change jobs in namespace team-a";
+  EXPECT_EQ(refusals(), (Json{{"hold", no_right}, {"release", no_right}, {"cancel", no_right}}));
+}
+
+// The name of a job may look like a number, which is another job's.
+TEST_F(Page, ANameThatIsANumberIsAName) {
+  add_job("team-a", "3", {}, {.state = kube::JobState::kPending, .job_id = 4});
+  add_job("team-a", "other", {}, {.state = kube::JobState::kPending, .job_id = 3});
+  const auto details = page_job_details(session(), "team-a", "3");
+  ASSERT_TRUE(details);
+  EXPECT_EQ(Json::parse(*details)["explain"]["name"], "3");
 }
 
 TEST_F(Page, ThePortIsChecked) {
