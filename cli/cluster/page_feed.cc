@@ -11,7 +11,6 @@ namespace {
 // Bounds on what the page keeps of the past.
 constexpr std::size_t kGoneMax = 1000;    // jobs
 constexpr std::size_t kPastMax = 10'000;  // timetables, of all nodes together
-constexpr std::size_t kStaysMax = 16;     // of one job
 // Many changes of nodes come together.
 constexpr base::Duration kPublishWithin = std::chrono::milliseconds{200};
 
@@ -29,23 +28,6 @@ void keep_labels(kube::Node& node) {
   node.metadata.annotations.clear();
 }
 
-// Brings the stays of a job up to date: one begins with an allocation and ends with it, or with the
-// job.
-void follow_stays(std::vector<PageStay>& stays, const kube::Job& job, base::Instant now) {
-  const kube::JobStatus& status = job.status;
-  const bool is_over = status.state && kube::is_final(*status.state);
-  const std::string hostlist = status.allocation && !is_over ? status.allocation->hostlist : "";
-  const bool is_open = !stays.empty() && !stays.back().to;
-  if (is_open && stays.back().hostlist != hostlist) {
-    stays.back().to = is_over ? status.end_time.value_or(now) : now;
-  }
-  if (hostlist.empty() || (!stays.empty() && !stays.back().to)) return;
-  // A job that ran before the page was opened has been there since its start.
-  const bool is_first = stays.empty();
-  stays.push_back({.hostlist = hostlist, .from = is_first ? status.start_time.value_or(now) : now});
-  if (stays.size() > kStaysMax) stays.erase(stays.begin());
-}
-
 }  // namespace
 
 PageFeed::PageFeed(const Session& session, const std::string& ns, dashboard::Board& board)
@@ -53,6 +35,7 @@ PageFeed::PageFeed(const Session& session, const std::string& ns, dashboard::Boa
       ns_{ns},
       began_{session.clock.wall()},
       board_{board},
+      tasks_{board},
       jobs_{session.client,
             session.clock,
             watch_options(ns),
@@ -150,8 +133,9 @@ void PageFeed::publish_partitions() {
 
 void PageFeed::on_job(const JobPointer& job) {
   std::vector<PageStay>& stays = stays_[job->metadata.uid];
-  follow_stays(stays, *job, clock_.wall());
+  follow_stays(stays, job->status, clock_.wall());
   board_.set("jobs", job->metadata.uid, page_job(job, stays));
+  if (job->spec.array) tasks_.on_array(*job, clock_.wall());
 }
 
 // The page goes on drawing a job that has run and whose object is gone; one that never ran goes
@@ -160,11 +144,12 @@ void PageFeed::on_job_gone(const JobPointer& job) {
   const std::string& uid = job->metadata.uid;
   std::vector<PageStay> stays = std::move(stays_[uid]);
   stays_.erase(uid);
-  if (stays.empty()) {
+  const bool has_run = tasks_.on_array_gone(*job, clock_.wall()) || !stays.empty();
+  if (!has_run) {
     board_.remove("jobs", uid);
     return;
   }
-  if (!stays.back().to) stays.back().to = clock_.wall();
+  if (!stays.empty() && !stays.back().to) stays.back().to = clock_.wall();
   nlohmann::ordered_json last = nlohmann::ordered_json::parse(page_job(job, stays));
   last["gone"] = true;
   board_.set("jobs", uid, last.dump());

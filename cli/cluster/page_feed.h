@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cli/cluster/page_objects.h"
+#include "cli/cluster/page_tasks.h"
 #include "cli/cluster/session.h"
 #include "dashboard/board.h"
 #include "kube/api/node.h"
@@ -21,6 +22,7 @@ namespace cli {
 
 // The entries of the board:
 //   jobs/UID         page_job, also of jobs that have ended or gone, as long as there is room
+//   tasks/UID_TASK   page_task, of tasks of arrays (page_tasks.h)
 //   nodes/NAME       page_timetable
 //   past/NUMBER      page_past, of timetables that others have replaced
 //   partitions/NAME  page_partition, with the nodes that its selector finds
@@ -54,6 +56,7 @@ class PageFeed {
   // Used by the jobs' thread.
   std::map<std::string, std::vector<PageStay>> stays_;  // by UID
   std::deque<std::string> gone_;                        // UIDs of jobs that are shown nevertheless
+  PageTasks tasks_;
   // Used by the timetables' thread.
   std::map<std::string, base::Instant> in_force_;  // since when, by node
   std::deque<std::string> past_;

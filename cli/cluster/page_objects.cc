@@ -2,9 +2,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "api/array_status.h"
 #include "api/wellknown.h"
+#include "base/cut_text.h"
 #include "cli/cluster/queue.h"
 #include "cli/cluster/read.h"
+#include "slurm/array.h"
 #include "slurm/hostlist.h"
 #include "timetable/timetable.h"
 
@@ -12,6 +15,10 @@ namespace cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kStaysMax = 16;  // of one job
+// Of numbers of tasks: those of a set with many holes are cut, the counts are not.
+constexpr std::size_t kTasksTextMax = 400;
 
 Json page_instant(const std::optional<base::Instant>& at) {
   return at ? Json(base::micros_since_epoch(*at)) : Json(nullptr);
@@ -56,11 +63,50 @@ Json page_stays(const std::vector<PageStay>& stays) {
   return all;
 }
 
+// The tasks that have neither ended nor an entry of their own. Cost: the tasks of the array.
+std::string page_waiting_tasks(const kube::Job& job) {
+  auto all = slurm::parse_array("spec.array.tasks", job.spec.array->tasks, kube::kArrayTasksMax);
+  if (!all) return "";
+  if (job.status.array) {
+    const kube::TaskOutcomes outcomes{*job.status.array};
+    for (const kube::ArrayTask& entry : job.status.array->tasks) all->tasks.erase(entry.task);
+    for (const auto outcome : {kube::TaskOutcome::kSucceeded, kube::TaskOutcome::kFailed,
+                               kube::TaskOutcome::kCancelled}) {
+      for (const int task : outcomes.tasks(outcome)) all->tasks.erase(task);
+    }
+  }
+  return base::shortened(slurm::format_tasks(all->tasks), kTasksTextMax);
+}
+
+Json page_array(const kube::Job& job) {
+  Json counts = nullptr;
+  std::string summary;
+  std::string failed;
+  if (const auto& array = job.status.array) {
+    counts = {{"waiting", array->counts.waiting},
+              {"running", array->counts.running},
+              {"succeeded", array->counts.succeeded},
+              {"failed", array->counts.failed},
+              {"canceled", array->counts.cancelled}};
+    summary = array->summary;
+    failed = base::shortened(array->failed, kTasksTextMax);
+  }
+  const int throttle = job.spec.array->parallelism.value_or(0);
+  return {{"tasks", base::shortened(job.spec.array->tasks, kTasksTextMax)},
+          {"throttle", throttle > 0 ? Json(throttle) : Json(nullptr)},
+          {"summary", summary},
+          {"counts", counts},
+          {"waiting", page_waiting_tasks(job)},
+          {"failed", failed},
+          {"why", job.status.reason}};
+}
+
 Json page_run(const kube::NodeTimetable& timetable) {
   const kube::NodeTimetableSpec& spec = timetable.spec;
   Json pods = Json::array();
   for (const kube::TimetablePod& pod : spec.pods) {
     pods.push_back({{"job", pod.job_uid}, {"ns", pod.ns}, {"ran", pod.ran.count()}});
+    if (pod.task) pods.back()["task"] = *pod.task;
   }
   Json plan = Json::array();
   for (const timetable::PlanEntry& entry : spec.timetable.plan) {
@@ -85,41 +131,73 @@ Json page_members(const kube::PartitionSpec& spec,
   return members;
 }
 
+// What a job has and each task of an array, too.
+Json page_state(const kube::Job& job, const std::optional<QueueLine>& line,
+                const std::vector<PageStay>& stays) {
+  const kube::JobStatus& status = job.status;
+  return {
+      {"id", status.job_id ? Json(*status.job_id) : Json(nullptr)},
+      {"partition", line ? line->partition : status.partition},
+      {"state",
+       line ? line->moment.code : state_code(status.state.value_or(kube::JobState::kPending))},
+      {"reason", line ? line->reason : status.reason},
+      {"message", status.message},
+      {"nodes", node_count(job)},
+      {"hostlist", status.allocation ? status.allocation->hostlist : ""},
+      {"held", status.held.has_value() || job.spec.control.hold.value_or(false)},
+      {"submit",
+       page_instant(status.submit_time ? *status.submit_time : job.metadata.creation_timestamp)},
+      {"start", page_instant(status.start_time)},
+      {"end", page_instant(status.end_time)},
+      {"limit",
+       page_duration(status.time_limit ? status.time_limit : job.spec.schedule.time_limit)},
+      {"ran", page_elapsed(status.run_time)},
+      {"suspended", page_elapsed(status.suspend_time)},
+      {"exit", status.exit_code ? Json(*status.exit_code) : Json(nullptr)},
+      {"stays", page_stays(stays)}};
+}
+
 }  // namespace
+
+void follow_stays(std::vector<PageStay>& stays, const kube::JobStatus& status, base::Instant now) {
+  const bool is_over = status.state && kube::is_final(*status.state);
+  const std::string hostlist = status.allocation && !is_over ? status.allocation->hostlist : "";
+  const bool is_open = !stays.empty() && !stays.back().to;
+  if (is_open && stays.back().hostlist != hostlist) {
+    stays.back().to = is_over ? status.end_time.value_or(now) : now;
+  }
+  if (hostlist.empty() || (!stays.empty() && !stays.back().to)) return;
+  // A job that ran before the page was opened has been there since its start.
+  const bool is_first = stays.empty();
+  stays.push_back({.hostlist = hostlist, .from = is_first ? status.start_time.value_or(now) : now});
+  if (stays.size() > kStaysMax) stays.erase(stays.begin());
+}
 
 std::string page_job(const std::shared_ptr<const kube::Job>& job,
                      const std::vector<PageStay>& stays) {
   const kube::JobStatus& status = job->status;
   const std::optional<QueueLine> line = page_line(job);
   const kube::Condition* const accepted = kube::find_condition(status.conditions, kube::kAccepted);
-  return page_text(
-      {{"id", status.job_id ? Json(*status.job_id) : Json(nullptr)},
-       {"ns", job->metadata.ns},
-       {"name", job->metadata.name},
-       {"batchJob", batch_job_of(*job)},
-       {"partition", line ? line->partition : status.partition},
-       {"state",
-        line ? line->moment.code : state_code(status.state.value_or(kube::JobState::kPending))},
-       {"reason", line ? line->reason : status.reason},
-       {"message", status.message},
-       {"nodes", node_count(*job)},
-       {"hostlist", status.allocation ? status.allocation->hostlist : ""},
-       {"priority", status.priority.value_or(0)},
-       {"held", status.held.has_value() || job->spec.control.hold.value_or(false)},
-       {"refused", accepted != nullptr && accepted->status == kube::ConditionStatus::kFalse},
-       {"submit",
-        page_instant(status.submit_time ? *status.submit_time : job->metadata.creation_timestamp)},
-       {"start", page_instant(status.start_time)},
-       {"end", page_instant(status.end_time)},
-       {"expected", line ? page_instant(line->expected_start) : Json(nullptr)},
-       {"plannedNodes", line ? line->planned_nodes : ""},
-       {"planned", line ? page_names(line->planned_nodes) : Json::array()},
-       {"limit",
-        page_duration(status.time_limit ? status.time_limit : job->spec.schedule.time_limit)},
-       {"ran", page_elapsed(status.run_time)},
-       {"suspended", page_elapsed(status.suspend_time)},
-       {"exit", status.exit_code ? Json(*status.exit_code) : Json(nullptr)},
-       {"stays", page_stays(stays)}});
+  Json json = page_state(*job, line, stays);
+  json.update({{"ns", job->metadata.ns},
+               {"name", job->metadata.name},
+               {"batchJob", batch_job_of(*job)},
+               {"priority", status.priority.value_or(0)},
+               {"refused",
+                accepted != nullptr && accepted->status == kube::ConditionStatus::kFalse},
+               {"expected", line ? page_instant(line->expected_start) : Json(nullptr)},
+               {"plannedNodes", line ? line->planned_nodes : ""},
+               {"planned", line ? page_names(line->planned_nodes) : Json::array()}});
+  if (job->spec.array) json["array"] = page_array(*job);
+  return page_text(json);
+}
+
+std::string page_task(const std::shared_ptr<const kube::Job>& task, int number,
+                      const std::vector<PageStay>& stays) {
+  Json json = page_state(*task, page_line(task), stays);
+  json["of"] = task->metadata.uid;
+  json["task"] = number;
+  return page_text(json);
 }
 
 std::string page_timetable(const kube::NodeTimetable& timetable) {

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "base/number_list.h"
 #include "cli/cluster/dashboard.h"
 #include "cli/cluster/page_control.h"
 #include "cli/cluster/page_feed.h"
@@ -47,11 +48,26 @@ class Page : public ProgramTest {
     add_job("team-a", "held", {.control = {.hold = true}},
             {.state = kube::JobState::kPending, .reason = "JobHeldUser", .job_id = 4});
     add_job("team-a", "done", {}, {.state = kube::JobState::kCompleted, .job_id = 5});
+    add_job("team-a", "sweep", {.array = kube::JobArray{.tasks = "1-6", .parallelism = 2}},
+            {.state = kube::JobState::kRunning,
+             .reason = "JobArrayTaskLimit",
+             .job_id = 6,
+             .partition = "batch",
+             .array = kube::ArrayStatus{.summary = "1 of 6 done, 1 run", .succeeded = "1"}});
     for (const char* node : {"n12", "n13"}) add_timetable(node, first, second);
     kube::Partition batch;
     batch.metadata.name = "batch";
     batch.spec.nodes.hostlist = "n[12-13]";
     ASSERT_TRUE(client_.create(batch));
+  }
+
+  // An entry of a task that runs on one node.
+  kube::ArrayTask running(int task, const std::string& node) const {
+    return {.task = task,
+            .job_id = 1000 + task,
+            .state = kube::JobState::kRunning,
+            .allocation = on(node),
+            .start_time = now() - seconds{10}};
   }
 
   static std::string wish(const std::string& verb, const kube::Job& job,
@@ -229,6 +245,88 @@ TEST_F(Page, SaysOfOneJobWhatExplainSays) {
   const auto missing = page_job_details(session(), "team-b", "nothing");
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().code, base::Code::kNotFound);
+}
+
+// Goal: a large array costs what runs of it. Method: 10,000 tasks of which 50 run; then one of them
+// ends and the next one starts.
+TEST_F(Page, AnArrayIsItsBegunTasksAndARange) {
+  kube::ArrayStatus status{.summary = "100 of 10000 done, 50 run",
+                           .counts = {.waiting = 9850, .running = 50, .succeeded = 99, .failed = 1},
+                           .succeeded = "0-98",
+                           .failed = "99"};
+  for (int task = 100; task < 150; ++task) status.tasks.push_back(running(task, "n12"));
+  kube::Job sweep = add_job(
+      "team-a", "sweep", {.array = kube::JobArray{.tasks = "0-9999", .parallelism = 50}},
+      {.state = kube::JobState::kRunning, .reason = "JobArrayTaskLimit", .job_id = 7,
+       .array = status});
+  dashboard::Board board;
+  const PageFeed feed{session(), "", board};
+  until([&] { return feed.has_synced(); });
+  const auto whole = board.since(0, now());
+  EXPECT_LT(whole.json.size(), 40'000U);
+  const Json shown = Json::parse(whole.json)["set"];
+  const std::string& uid = sweep.metadata.uid;
+  const Json& array = shown["jobs"][uid]["array"];
+  EXPECT_EQ(array["waiting"], "150-9999");
+  EXPECT_EQ(array["throttle"], 50);
+  EXPECT_EQ(array["counts"]["waiting"], 9850);
+  EXPECT_EQ(array["failed"], "99");
+  EXPECT_EQ(shown["tasks"].size(), 50U);
+  const Json task = shown["tasks"][uid + "_149"];
+  EXPECT_EQ(task["of"], uid);
+  EXPECT_EQ(task["task"], 149);
+  EXPECT_EQ(task["id"], 1149);
+  EXPECT_EQ(task["state"], "R");
+  EXPECT_EQ(task["stays"][0]["on"], Json::array({"n12"}));
+
+  clock_.advance(seconds{5});
+  status.tasks.erase(status.tasks.begin());
+  status.tasks.push_back(running(150, "n13"));
+  status.succeeded = "0-98,100";
+  sweep.status.array = status;
+  ASSERT_TRUE(client_.update_status(sweep));
+  until([&] { return board_json(board)["tasks"].contains(uid + "_150"); });
+  const auto change = board.since(whole.version, now());
+  EXPECT_LT(change.json.size(), 2'500U) << change.json;
+  const Json set = Json::parse(change.json)["set"];
+  EXPECT_EQ(set["jobs"][uid]["array"]["waiting"], "151-9999");
+  EXPECT_EQ(set["tasks"].size(), 2U);
+  const Json ended = set["tasks"][uid + "_100"];
+  EXPECT_EQ(ended["state"], "CD");
+  EXPECT_EQ(ended["id"], 1100);
+  EXPECT_EQ(ended["stays"][0]["to"], base::micros_since_epoch(now()));
+}
+
+// A task that waits for its first start by itself (it is held) has no past when it is like the
+// others again. With the object of the array the tasks end that were seen to run.
+TEST_F(Page, TasksThatNeverRanGoAwayAndOthersStay) {
+  kube::ArrayStatus status{.tasks = {running(1, "n12"),
+                                     {.task = 2,
+                                      .state = kube::JobState::kPending,
+                                      .reason = "JobHeldUser"}}};
+  kube::Job sweep = add_job("team-a", "sweep", {.array = kube::JobArray{.tasks = "1-9"}},
+                            {.state = kube::JobState::kRunning, .array = status});
+  dashboard::Board board;
+  const PageFeed feed{session(), "", board};
+  const std::string& uid = sweep.metadata.uid;
+  until([&] { return board_json(board)["tasks"].contains(uid + "_2"); });
+  EXPECT_EQ(board_json(board)["tasks"][uid + "_2"]["reason"], "JobHeldUser");
+  sweep.status.array->tasks.pop_back();
+  ASSERT_TRUE(client_.update_status(sweep));
+  until([&] { return !board_json(board)["tasks"].contains(uid + "_2"); });
+  ASSERT_TRUE(client_.remove<kube::Job>(kube::key_of(sweep.metadata)));
+  until([&] { return board_json(board)["tasks"][uid + "_1"]["state"] == "CA"; });
+  EXPECT_EQ(board_json(board)["jobs"][uid]["gone"], true);
+}
+
+// Numbers with holes are cut; nothing else of an array grows with its tasks.
+TEST_F(Page, ARaggedArrayHasAShortText) {
+  auto job = std::make_shared<kube::Job>();
+  job->spec.array = kube::JobArray{.tasks = "0-100000"};
+  std::vector<int> odd;
+  for (int task = 1; task < 2000; task += 2 + task % 3) odd.push_back(task);
+  job->status.array = kube::ArrayStatus{.failed = base::format_number_list(odd)};
+  EXPECT_LT(page_job(job, {}).size(), 2'000U);
 }
 
 TEST_F(Page, HoldsReleasesAndCancelsAsTheCommandsDo) {

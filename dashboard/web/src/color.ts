@@ -32,7 +32,9 @@ export function giveColor(uid: string, others: Iterable<string>): void {
   known.set(uid, taken.has(color) ? own : color);
 }
 
-export function jobColor(uid: string, dark: boolean): string {
+/** Tasks have the color of their array: their uid is that of the array, "_" and a number. */
+export function jobColor(of: string, dark: boolean): string {
+  const uid = of.split("_")[0]!;
   const color = known.get(uid) ?? hash(uid) % COLORS;
   const hue = HUES[color % HUES.length]!;
   const strong = color < HUES.length;

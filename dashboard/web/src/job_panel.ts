@@ -1,13 +1,17 @@
-// One job: what the page knows, then what `kubectl gang explain` says, its pods, and commands to
+// One job: what the page knows, what can be done with it, the tasks of an array, then what `kubectl gang explain` says, its pods, and commands to
 // copy.
+import { Actions, type Refusals } from "./actions.ts";
 import { jobColor } from "./color.ts";
 import { nextSwitch, share } from "./run.ts";
 import { isWaiting, type Job, type State } from "./state.ts";
+import { TasksTable } from "./tasks_table.ts";
 import { clockText, element, reasonText, runTimeText, shellWord, stateText } from "./text.ts";
 
 interface Details {
   explain: { lines: { label: string; text: string }[] };
   pods: { name: string; node: string; phase: string; reason: string }[];
+  uid: string;
+  refusals: Refusals;
 }
 
 const REFRESH_MS = 5000;
@@ -17,16 +21,22 @@ export class JobPanel {
   private details: Details | string = "";
   private readonly now = element("p", { class: "now", role: "status" });
   private readonly facts = element("div");
+  private readonly actions: Actions;
+  private readonly tasks: TasksTable;
   private timer = 0;
   private readBy = 0;
+  private awaited: Job | null = null; // as it was when something was asked for
 
   constructor(
     private readonly root: HTMLElement,
     private readonly state: State,
     private readonly close: () => void,
   ) {
+    this.actions = new Actions(() => (this.awaited = this.find()?.[1] ?? null));
+    this.tasks = new TasksTable(state, (task) => this.actions.choose(task));
     document.addEventListener("keydown", (event) => {
-      if (event.key === "Escape" && !root.hidden) this.close();
+      // Esc in a dialog closes that.
+      if (event.key === "Escape" && !root.hidden && !document.querySelector("dialog[open]")) this.close();
     });
   }
 
@@ -35,6 +45,9 @@ export class JobPanel {
     if (name === this.shown) return;
     this.shown = name;
     this.details = "";
+    this.awaited = null;
+    this.actions.reset();
+    this.tasks.root.hidden = true;
     window.clearTimeout(this.timer);
     this.root.hidden = name === "";
     document.body.classList.toggle("has-panel", name !== "");
@@ -47,7 +60,7 @@ export class JobPanel {
     close.addEventListener("click", () => this.close());
     const title = element("h2", { tabindex: "-1" }, dot, own);
     this.root.replaceChildren(close, title, element("p", { class: "faint" }, `namespace ${ns}`),
-      this.now, this.facts);
+      this.now, this.actions.root, this.tasks.root, this.facts);
     this.facts.replaceChildren(element("p", { class: "loading" }, "Reading the job…"));
     title.focus();
     this.update();
@@ -65,6 +78,7 @@ export class JobPanel {
   }
 
   private async read(ns: string, name: string): Promise<void> {
+    window.clearTimeout(this.timer);
     const turn = ++this.readBy;
     let details: Details | string;
     try {
@@ -77,6 +91,8 @@ export class JobPanel {
     const isNews = JSON.stringify(details) !== JSON.stringify(this.details);
     this.details = details;
     if (isNews) this.showDetails(ns, name);
+    const found = this.find();
+    if (found && typeof details !== "string") this.actions.update(details.uid, found[1], details.refusals);
     this.timer = window.setTimeout(() => void this.read(ns, name), REFRESH_MS);
   }
 
@@ -100,6 +116,14 @@ export class JobPanel {
           `; ran ${ran}`;
       }
       if (isWaiting(job)) text = `waiting: ${reasonText(job) || job.reason}`;
+      if (job.array) text = stateText(code);
+      this.tasks.root.hidden = job.array === undefined;
+      if (job.array) this.tasks.update(uid, job);
+      // What can be asked for has changed with the job.
+      if (this.awaited && this.awaited !== job) {
+        this.awaited = null;
+        void this.read(job.ns, job.name);
+      }
     }
     if (this.now.textContent !== text) this.now.textContent = text;
   }

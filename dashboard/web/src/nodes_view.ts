@@ -2,7 +2,7 @@
 // the future as the timetables and the plan say.
 import { jobColor } from "./color.ts";
 import { boundaryAfter, runAt, share, type Timetable } from "./run.ts";
-import { isWaiting, type OnNode, type State } from "./state.ts";
+import { isWaiting, titleOf, type OnNode, type State } from "./state.ts";
 import { clockText, element, instantText, reasonText, spanText, stateText } from "./text.ts";
 
 const SECOND = 1e6;
@@ -278,7 +278,7 @@ export class NodesView {
     const trouble = this.state.trouble(picked.node);
     const jobs = picked.jobs.map(
       ({ at, runs, planned }) =>
-        `job ${at.job.id ?? ""} ${at.job.name} ${planned ? "is planned" : runs ? "runs" : "is frozen"}`,
+        `job ${at.job.id ?? ""} ${titleOf(at.job)} ${planned ? "is planned" : runs ? "runs" : "is frozen"}`,
     );
     return `${picked.node}: ${jobs.join(", ") || "no job"}${trouble ? `; ${trouble}` : ""}`;
   }
@@ -587,7 +587,7 @@ export class NodesView {
       if (last) last.to = to;
       else {
         const isPale = this.context.globalAlpha < 1;
-        labels.push({ uid: at.uid, text: at.job.name, from, to, lane: i, lanes: jobs.length, isPale });
+        labels.push({ uid: at.uid, text: titleOf(at.job), from, to, lane: i, lanes: jobs.length, isPale });
       }
     });
   }
@@ -657,7 +657,8 @@ export class NodesView {
           : (runs ? "runs" : "frozen") +
             (live && next !== null ? `, ${runs ? "until" : "next turn"} ${clockText(next, 1)}` : "");
       this.tip.append(
-        element("div", {}, dot, element("b", {}, at.job.name), ` job ${at.job.id ?? "–"}, ${at.job.ns}`),
+        element("div", {}, dot, element("b", {}, titleOf(at.job)), ` job ${at.job.id ?? "–"}` +
+          (at.job.task === undefined ? "" : `, task ${at.job.task} of an array`) + `, ${at.job.ns}`),
         element("div", { class: "faint" }, what),
       );
       const reason = isWaiting(at.job) ? reasonText(at.job) : "";

@@ -1,16 +1,18 @@
 // The queue as a table: position, reason in words, expected start, waited so far. What is shown
 // stands in the URL, so a view can be kept and sent.
 import { jobColor } from "./color.ts";
-import { isFinal, isWaiting, naturally, type Job, type State } from "./state.ts";
+import { isFinal, isWaiting, naturally, titleOf, type Job, type State } from "./state.ts";
 import { clockText, element, instantText, reasonText, runTimeText, spanText, stateText } from "./text.ts";
 
 const ROWS_MAX = 500;
+const TASKS_MAX = 100; // of an array that is open; its own view has all
 const RANK = ["PD", "CF", "R", "S", "CG"];
 
 export interface Filter {
   text: string;
   partition: string;
   state: string; // "", "waiting", "running", "ended"
+  open: string[]; // UIDs of arrays whose tasks are shown
 }
 
 export function readFilter(parameters: URLSearchParams): Filter {
@@ -18,6 +20,7 @@ export function readFilter(parameters: URLSearchParams): Filter {
     text: parameters.get("q") ?? "",
     partition: parameters.get("partition") ?? "",
     state: parameters.get("state") ?? "",
+    open: (parameters.get("open") ?? "").split(",").filter((uid) => uid !== ""),
   };
 }
 
@@ -28,6 +31,12 @@ function fits(job: Job, filter: Filter): boolean {
   if (filter.state === "ended" ? !isFinal(job) : isFinal(job)) return false;
   const text = filter.text.toLowerCase();
   return !text || `${job.id ?? ""} ${job.name} ${job.batchJob} ${job.ns}`.toLowerCase().includes(text);
+}
+
+function sinceText(job: Job, now: number): string {
+  if (job.submit === null) return "";
+  const span = spanText(Math.max(0, now - job.submit));
+  return isWaiting(job) ? `waited ${span}` : `submitted ${span} ago`;
 }
 
 export class QueueView {
@@ -42,6 +51,7 @@ export class QueueView {
   private readonly partition = element("select", { "aria-label": "Partition" });
   private readonly kind = element("select", { "aria-label": "State" });
   private cells = new Map<string, HTMLTableRowElement>();
+  private opened: string[] = [];
 
   constructor(
     private readonly state: State,
@@ -93,7 +103,13 @@ export class QueueView {
     this.count.textContent = shown.length > ROWS_MAX
       ? `${ROWS_MAX} of ${shown.length} jobs; narrow the search to see others`
       : `${shown.length} ${shown.length === 1 ? "job" : "jobs"}`;
-    const rows = shown.slice(0, ROWS_MAX).map(([uid, job]) => this.row(uid, job, now));
+    this.opened = filter.open;
+    const before = this.cells;
+    this.cells = new Map();
+    const row = (uid: string, job: Job) => this.row(uid, job, now, before);
+    const rows = shown.slice(0, ROWS_MAX).flatMap(([uid, job]) =>
+      job.array && filter.open.includes(uid)
+        ? [row(uid, job), ...this.taskRows(uid, job, row, before)] : [row(uid, job)]);
     const same = rows.length === this.body.children.length &&
       rows.every((row, i) => this.body.children[i] === row);
     if (!same) this.body.replaceChildren(...rows);
@@ -124,10 +140,43 @@ export class QueueView {
     );
   }
 
-  private row(uid: string, job: Job, now: number): HTMLTableRowElement {
-    let row = this.cells.get(uid);
+  /** The tasks that have nodes or wait again, then a line for the others. */
+  private taskRows(uid: string, job: Job, row: (uid: string, job: Job) => HTMLTableRowElement,
+    before: Map<string, HTMLTableRowElement>): HTMLTableRowElement[] {
+    const begun = this.state.tasksOf(uid).filter((task) => !isFinal(task.job));
+    const rows = begun.slice(0, TASKS_MAX).map((task) => row(task.uid, task.job));
+    const texts = [];
+    if (begun.length > TASKS_MAX) texts.push(`${begun.length - TASKS_MAX} more tasks have begun: open the job to see them`);
+    if (job.array!.waiting) texts.push(`tasks ${job.array!.waiting} wait for their first start`);
+    if (texts.length === 0 && rows.length === 0) texts.push("no task is left");
+    if (texts.length === 0) return rows;
+    const key = `${uid}_rest`;
+    const rest = before.get(key) ??
+      element("tr", { class: "task rest" }, element("td"), element("td"), element("td", { colspan: "7" }));
+    this.cells.set(key, rest);
+    const text = `${texts.join("; ")}.`;
+    if (rest.children[2]!.textContent !== text) rest.children[2]!.textContent = text;
+    return [...rows, rest];
+  }
+
+  private sayTasks(row: HTMLTableRowElement, uid: string, job: Job): void {
+    const button = row.querySelector("button")!;
+    const isOpen = this.opened.includes(uid);
+    const text = `${isOpen ? "▾" : "▸"} array`;
+    if (button.textContent !== text) button.textContent = text;
+    button.setAttribute("aria-expanded", String(isOpen));
+    button.setAttribute("aria-label", `Tasks of ${job.name}`);
+  }
+
+  private toggle(uid: string): void {
+    const others = this.opened.filter((each) => each !== uid);
+    this.change({ open: (others.length < this.opened.length ? others : [...others, uid]).join(",") });
+  }
+
+  private row(uid: string, job: Job, now: number, before: Map<string, HTMLTableRowElement>): HTMLTableRowElement {
+    let row = before.get(uid);
     if (!row) {
-      row = element("tr", { "data-uid": uid });
+      row = element("tr", { "data-uid": uid, class: job.task === undefined ? "" : "task" });
       for (let i = 0; i < 9; ++i) row.append(element("td"));
       const link = element("a");
       row.children[2]!.append(link);
@@ -136,15 +185,23 @@ export class QueueView {
       row.children[0]!.append(dot, element("span"));
       row.children[5]!.append(element("b"), element("span", { class: "faint" }));
       row.addEventListener("click", () => this.open(job.ns, job.name));
-      this.cells.set(uid, row);
+      if (job.array) {
+        const button = element("button", { type: "button", class: "disclosure" });
+        button.addEventListener("click", (event) => {
+          event.stopPropagation();
+          this.toggle(uid);
+        });
+        row.children[2]!.append(button);
+      }
     }
+    this.cells.set(uid, row);
     const code = this.state.stateAt(uid, job, now);
     const place = this.state.place(job);
     // "suspended" of a gang whose turn comes in a second would read as if it were stuck.
     const next = job.state === "R" ? this.state.nextSwitch(uid, now) : null;
     const turn = next === null ? "" : code === "R" ? "runs now" : `next turn at ${clockText(next)}`;
     const what = turn ? "takes turns" : stateText(code);
-    const why = isWaiting(job) || isFinal(job) ? reasonText(job) : turn;
+    const why = isWaiting(job) || isFinal(job) || job.array ? reasonText(job) : turn;
     const put = (i: number, text: string) => {
       const cell = row.children[i]!;
       if (cell.textContent !== text) cell.textContent = text;
@@ -154,7 +211,7 @@ export class QueueView {
     if (position.textContent !== number) position.textContent = number;
     put(1, job.id === null ? "–" : String(job.id));
     const link = row.children[2]!.firstElementChild as HTMLAnchorElement;
-    const name = job.batchJob ? `job/${job.batchJob}` : job.name;
+    const name = titleOf(job);
     if (link.textContent !== name) link.textContent = name;
     link.href = `#/queue?${new URLSearchParams({ job: `${job.ns}/${job.name}` })}`;
     put(3, job.ns);
@@ -164,11 +221,12 @@ export class QueueView {
     if (state.firstChild!.textContent !== what) state.firstChild!.textContent = what;
     const reason = why ? ` ${why}` : "";
     if (state.lastChild!.textContent !== reason) state.lastChild!.textContent = reason;
-    put(6, job.hostlist || `${job.nodes} wanted`);
+    put(6, job.hostlist || (job.array ? `${job.nodes} each` : `${job.nodes} wanted`));
+    if (job.array) this.sayTasks(row, uid, job);
     put(7, isWaiting(job) && job.expected !== null
       ? `${instantText(job.expected, now)}, in ${spanText(Math.max(0, job.expected - now))}` : "");
-    put(8, isWaiting(job)
-      ? job.submit === null ? "" : `waited ${spanText(Math.max(0, now - job.submit))}`
+    put(8, isWaiting(job) || job.array
+      ? sinceText(job, now)
       : `ran ${runTimeText(this.state.ranAt(uid, job, now))}`);
     return row;
   }

@@ -5,7 +5,7 @@
 export interface Timetable {
   asOf: number | null;
   slice: number;
-  pods: { job: string; ns: string; ran: number }[];
+  pods: { job: string; ns: string; ran: number; task?: number }[];
   plan: { until: number; run: number[] }[];
   cycle: number[][];
 }

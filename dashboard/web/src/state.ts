@@ -35,6 +35,31 @@ export interface Job {
   exit: number | null;
   stays: Stay[];
   gone?: boolean;
+  array?: ArrayFacts;
+  task?: number; // its number, of a task of an array
+}
+
+export interface ArrayFacts {
+  tasks: string;
+  throttle: number | null;
+  summary: string;
+  counts: { waiting: number; running: number; succeeded: number; failed: number; canceled: number } | null;
+  waiting: string; // tasks that wait for their first start
+  failed: string;
+  why: string;
+}
+
+/** What a task does not share with its array. */
+export interface Task extends Partial<Job> {
+  of: string;
+  task: number;
+  stays: Stay[];
+}
+
+/** A task as a job. Its uid is UID_TASK. */
+export interface TaskJob {
+  uid: string;
+  job: Job;
 }
 
 export interface Node extends Timetable {
@@ -62,6 +87,7 @@ export interface Partition {
 
 interface Kinds {
   jobs: Map<string, Job>;
+  tasks: Map<string, Task>;
   nodes: Map<string, Node>;
   past: Map<string, Past>;
   partitions: Map<string, Partition>;
@@ -83,14 +109,25 @@ export interface OnNode {
 
 const FINAL = new Set(["CD", "F", "CA", "TO", "PR", "NF", "OOM", "DL"]);
 export const isFinal = (job: Job) => job.gone === true || FINAL.has(job.state);
+/** As commands take it: "sweep", "sweep_3". */
+export const titleOf = (job: Job) =>
+  (job.batchJob ? `job/${job.batchJob}` : job.name) + (job.task === undefined ? "" : `_${job.task}`);
 export const isWaiting = (job: Job) => !job.gone && job.state === "PD";
 
 const collator = new Intl.Collator("en", { numeric: true });
 export const naturally = (a: string, b: string) => collator.compare(a, b);
 
+/** Pods of a task are those of UID_TASK. */
+function nameTasks(tables: Timetable[]): void {
+  for (const table of tables) {
+    for (const pod of table.pods) if (pod.task !== undefined) pod.job += `_${pod.task}`;
+  }
+}
+
 export class State {
   readonly kinds: Kinds = {
     jobs: new Map(),
+    tasks: new Map(),
     nodes: new Map(),
     past: new Map(),
     partitions: new Map(),
@@ -105,6 +142,7 @@ export class State {
   private stays = new Map<string, OnNode[]>();
   private pasts = new Map<string, Past[]>();
   private places = new Map<Job, number>();
+  private tasks = new Map<string, TaskJob[]>();
 
   /** Microseconds since the epoch by the server's clock. */
   now(): number {
@@ -125,6 +163,7 @@ export class State {
     if (update.full) for (const kind of Object.values(kinds)) kind.clear();
     for (const [kind, objects] of Object.entries(update.set)) {
       for (const [name, object] of Object.entries(objects)) kinds[kind]?.set(name, object);
+      if (kind === "nodes" || kind === "past") nameTasks(Object.values(objects) as Timetable[]);
     }
     for (const [kind, names] of Object.entries(update.gone)) {
       for (const name of names) kinds[kind]?.delete(name);
@@ -148,6 +187,7 @@ export class State {
     this.stays.clear();
     this.pasts.clear();
     this.readPlaces();
+    this.readTasks();
     for (const table of this.kinds.nodes.values()) {
       table.pods.forEach((pod, i) => {
         if (!this.listed.has(pod.job)) this.listed.set(pod.job, { table, pod: i });
@@ -159,18 +199,41 @@ export class State {
       this.pasts.set(past.node, all);
     }
     for (const all of this.pasts.values()) all.sort((a, b) => a.from - b.from);
-    for (const [uid, job] of this.kinds.jobs) {
-      for (const stay of job.stays) {
-        for (const node of stay.on) {
-          const all = this.stays.get(node) ?? [];
-          all.push({ uid, job, from: stay.from, to: stay.to });
-          this.stays.set(node, all);
-        }
-      }
-    }
+    for (const [uid, job] of this.kinds.jobs) this.addStays(uid, job);
+    for (const tasks of this.tasks.values()) for (const { uid, job } of tasks) this.addStays(uid, job);
     for (const all of this.stays.values()) {
       all.sort((a, b) => (a.job.id ?? Infinity) - (b.job.id ?? Infinity) || (a.uid < b.uid ? -1 : 1));
     }
+  }
+
+  private addStays(uid: string, job: Job): void {
+    for (const stay of job.stays) {
+      for (const node of stay.on) {
+        const all = this.stays.get(node) ?? [];
+        all.push({ uid, job, from: stay.from, to: stay.to });
+        this.stays.set(node, all);
+      }
+    }
+  }
+
+  private readTasks(): void {
+    this.tasks.clear();
+    for (const [uid, task] of this.kinds.tasks) {
+      const array = this.kinds.jobs.get(task.of);
+      if (!array) continue;
+      const { array: facts, expected, plannedNodes, planned, ...shared } = array;
+      const own = { expected: null, plannedNodes: "", planned: [] };
+      const all = this.tasks.get(task.of) ?? [];
+      all.push({ uid, job: { ...shared, ...own, ...task } });
+      this.tasks.set(task.of, all);
+    }
+    for (const all of this.tasks.values()) all.sort((a, b) => a.job.task! - b.job.task!);
+  }
+
+  /** The tasks of an array that have started, by number, and the last ones that have ended. */
+  tasksOf(array: string): TaskJob[] {
+    this.index();
+    return this.tasks.get(array) ?? [];
   }
 
   listedAs(uid: string): Listed | undefined {

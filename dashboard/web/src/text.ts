@@ -1,5 +1,5 @@
 // Words, numbers and elements. Text of objects gets into the page as text nodes alone.
-import type { Job } from "./state.ts";
+import type { ArrayFacts, Job } from "./state.ts";
 
 export function element<K extends keyof HTMLElementTagNameMap>(
   tag: K,
@@ -73,6 +73,7 @@ const REASONS: Record<string, string> = {
   None: "the scheduler has not looked at it yet",
   Priority: "jobs of higher priority are before it",
   Resources: "its nodes are not free yet",
+  JobArrayTaskLimit: "as many of its tasks run as may at a time",
   JobHeldUser: "held by its user",
   JobHeldAdmin: "held by an administrator",
   BeginTime: "its begin time has not come",
@@ -87,8 +88,17 @@ const REASONS: Record<string, string> = {
   Reservation: "its reservation has not begun",
 };
 
+/** What its tasks do, and why those that are left wait. */
+export function arrayText(array: ArrayFacts, message: string): string {
+  const why = message || REASONS[array.why] || (array.why === "None" ? "" : array.why);
+  const isLimited = array.throttle !== null && array.why !== "JobArrayTaskLimit";
+  const limit = isLimited ? `at most ${array.throttle} at a time` : "";
+  return [array.summary, limit, array.counts?.waiting === 0 ? "" : why].filter((text) => text !== "").join("; ");
+}
+
 /** Why it waits, or what happened to it. */
 export function reasonText(job: Job): string {
+  if (job.array) return arrayText(job.array, job.message);
   return job.message || REASONS[job.reason] || (job.reason === "None" ? "" : job.reason);
 }
 

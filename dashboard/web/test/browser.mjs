@@ -1,7 +1,9 @@
-// The page in Chromium, against a devcluster with the demo's two gangs and a job that waits. What it shows is
-// compared with `kubectl gang queue -o json` at one instant; it is looked at in three widths.
+// The page in Chromium, against a devcluster with the demo's two gangs, a job that waits and an array that is held
+// at first. What it shows is compared with `kubectl gang queue -o json` at one instant; what is asked for by its
+// buttons is seen to happen; it is looked at in three widths.
 import assert from "node:assert/strict";
 import { spawn, execFileSync } from "node:child_process";
+import { createServer } from "node:http";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -52,6 +54,19 @@ spec:
     spec:
       containers:
       - {name: main, image: kubegang/probe, command: [kubegang-probe]}
+---
+apiVersion: kubegang.io/v1alpha1
+kind: Job
+metadata: {name: sweep, namespace: default}
+spec:
+  partitions: [batch]
+  array: {tasks: 0-99, parallelism: 2}
+  resources: {nodes: {min: 2}}
+  control: {hold: true}
+  template:
+    spec:
+      containers:
+      - {name: main, image: busybox, command: [sleep, "900"]}
 `;
   const file = join(folder, "objects.yaml");
   writeFileSync(file, [read("scheduler-config.yaml"), read("partitions.yaml"), read("gang-jobs.yaml"), waits].join("\n---\n"));
@@ -74,6 +89,116 @@ const stateOf = (page) =>
     return [...state.kinds.jobs].map(([uid, job]) => ({ name: job.name, code: state.stateAt(uid, job, now) }));
   });
 
+const jobOf = (page, name) => page.evaluate((of) => {
+  const { state } = window.kubegang;
+  const [uid, job] = [...state.kinds.jobs].find(([, each]) => each.name === of);
+  const tasks = state.tasksOf(uid).map(({ job: task }) => ({ task: task.task, state: task.state, on: task.hostlist }));
+  return { uid, state: job.state, held: job.held, reason: job.reason, array: job.array, tasks };
+}, name);
+
+/** Opens the job, asks for it by its button and says yes to the dialog, which must name the job. */
+async function ask(page, name, verb, tasks = "") {
+  await page.evaluate((job) => (location.hash = `#/queue?${new URLSearchParams({ job: `default/${job}` })}`), name);
+  const button = `#panel [data-verb=${verb}]`;
+  await until(`${verb} of ${name} can be asked for`, () => page.evaluate((of) =>
+    document.querySelector(of)?.checkVisibility() && document.querySelector(of).getAttribute("aria-disabled") === "false", button));
+  if (tasks) await page.type("#panel .actions input", tasks);
+  await page.click(button);
+  const text = await page.evaluate(() => document.querySelector("dialog[open]").textContent);
+  assert.ok(text.includes(name) && text.includes(tasks ? `task ${tasks} of` : "All its tasks:"), text);
+  await shot(page, `ask-${verb}`, 1440, 720, false, await page.evaluate(() => location.hash));
+  await page.click(`dialog [data-verb=${verb}]`);
+}
+
+async function testActions(page, env, origin) {
+  const before = await jobOf(page, "sweep");
+  assert.equal(before.array.waiting, "0-99");
+  // Another page of this very machine, for which the browser sends the cookie along: cookies know no ports.
+  const wish = JSON.stringify({ verb: "cancel", ns: "default", name: "sweep", uid: before.uid });
+  const evil = createServer((_, answer) => {
+    answer.setHeader("Content-Type", "text/html");
+    answer.end("<title>evil</title>");
+  });
+  await new Promise((done) => evil.listen(0, "127.0.0.1", done));
+  const other = await page.browser().newPage();
+  await other.goto(`http://127.0.0.1:${evil.address().port}/`);
+  for (const path of ["/control", "/session"]) {
+    const outcome = await other.evaluate(async (to, body) => {
+      await fetch(to, { method: "POST", body, mode: "no-cors", credentials: "include" }).catch(() => {});
+      return fetch(to, { method: "POST", body, credentials: "include" }).then(() => "read", () => "not to be read");
+    }, origin + path, wish);
+    assert.equal(outcome, "not to be read");
+  }
+  await other.close();
+  evil.close();
+  assert.equal(await page.evaluate(async () => (await fetch("control", { method: "POST", body: "{}" })).status), 400);
+
+  await ask(page, "sweep", "release");
+  await until("two tasks that run", async () => (await jobOf(page, "sweep")).tasks.filter((each) => each.state === "R").length === 2);
+  console.log("ok: another site's page cancels nothing; the page releases an array, and its tasks run");
+  const { uid } = await jobOf(page, "sweep");
+  await page.evaluate((array) => (location.hash = `#/queue?open=${array}`), uid);
+  await until("the array's rows", () => page.evaluate(() => {
+    const rows = [...document.querySelectorAll(".queue tbody tr.task")].map((row) => row.textContent);
+    return rows.length === 3 && rows[0].includes("sweep_0") && rows[1].includes("sweep_1") && rows[2].includes("tasks 2-99 wait");
+  }));
+  const queue = JSON.parse(execFileSync(join(bin, "kubectl-gang"), ["queue", "-A", "-o", "json"], { env: { ...process.env, ...env } }));
+  const { reason } = queue.jobs.find((job) => job.name === "sweep");
+  assert.match(reason, /^0 of 100 done, 2 run/);
+  await until("the queue's reason", async () => (await jobOf(page, "sweep")).reason === reason);
+  const titles = await page.evaluate((name) => {
+    const { nodes, state } = window.kubegang;
+    return nodes.pick(name, state.now()).jobs.map(({ at }) => `${at.job.name} ${at.job.task}`);
+  }, (await jobOf(page, "sweep")).tasks[0].on.replace(/^n\[(\d+).*/, "n$1"));
+  assert.ok(titles.includes("sweep 0"), titles.join());
+  console.log("ok: an array is a row that opens, and its tasks are on the strips");
+  for (const [width, height] of [[1440, 720], [900, 640], [400, 760]]) {
+    await shot(page, `array-queue-${width}`, width, height, false, `#/queue?open=${uid}`);
+    await shot(page, `array-nodes-${width}`, width, height, false, "#/");
+    await shot(page, `array-job-${width}`, width, height, width === 900, "#/queue?job=default/sweep");
+  }
+
+  await ask(page, "sweep", "cancel", "0");
+  await until("the next task in its place", async () => {
+    const { tasks } = await jobOf(page, "sweep");
+    const state = (task) => tasks.find((each) => each.task === task)?.state;
+    return state(0) === "CA" && state(1) === "R" && state(2) === "R";
+  });
+  await ask(page, "sweep", "cancel");
+  await until("the array's end", async () => (await jobOf(page, "sweep")).state === "CA");
+  await until("no more actions", () => page.evaluate(() => document.querySelector("#panel .actions").textContent.includes("it has ended")));
+  console.log("ok: one task is canceled, then the array; what has ended has no actions");
+
+  // A gang that runs is not held: its button says why, and asks for nothing.
+  await page.evaluate(() => (location.hash = "#/queue?job=default/first"));
+  await until("why not", () => page.evaluate(() => {
+    const button = document.querySelector("#panel [data-verb=hold]");
+    if (button.getAttribute("aria-disabled") !== "true") return false;
+    button.click();
+    return !document.querySelector("dialog[open]") && document.querySelector("#panel .actions").textContent.includes("the job is running");
+  }));
+  await page.keyboard.press("Escape");
+  console.log("ok: what cannot be done says why");
+}
+
+/** The server's answer of a user who may only read. */
+async function testRights(page) {
+  const why = "you have no right to change jobs in namespace default";
+  const body = JSON.stringify({ explain: { lines: [] }, pods: [], uid: "u", refusals: { hold: why, release: why, cancel: why } });
+  const answer = (request) =>
+    request.url().includes("/job?") ? request.respond({ status: 200, contentType: "application/json", body }) : request.continue();
+  await page.setRequestInterception(true);
+  page.on("request", answer);
+  await page.evaluate(() => (location.hash = "#/queue?job=default/second"));
+  await until("no buttons without rights", () => page.evaluate((text) =>
+    document.querySelector("#panel .actions").textContent.includes(text) &&
+    ![...document.querySelectorAll("#panel .actions button")].some((button) => button.checkVisibility()), why));
+  page.off("request", answer);
+  await page.setRequestInterception(false);
+  await page.evaluate(() => (location.hash = "#/queue"));
+  console.log("ok: without the right there are no buttons");
+}
+
 async function test(browser, kubeconfig) {
   const env = { KUBECONFIG: kubeconfig };
   const server = start("kubectl-gang", ["dashboard", "-A"], env);
@@ -82,7 +207,7 @@ async function test(browser, kubeconfig) {
   const failures = [];
   page.on("pageerror", (error) => failures.push(String(error)));
   page.on("console", (message) => {
-    if (message.type() === "error" && !/40[134]/.test(message.text())) failures.push(message.text());
+    if (message.type() === "error" && !/40[0134]/.test(message.text())) failures.push(message.text());
   });
   await page.setViewport({ width: 1280, height: 720 });
   await page.goto(address);
@@ -146,30 +271,37 @@ async function test(browser, kubeconfig) {
   await page.keyboard.press("Escape");
 
   await page.evaluate(() => (location.hash = "#/queue?state=waiting"));
-  await until("the job that waits", () => page.evaluate(() => {
+  await until("the jobs that wait", () => page.evaluate(() => {
     const rows = [...document.querySelectorAll(".queue tbody tr")];
-    return rows.length === 1 && rows[0].textContent.includes("held by its user");
+    return rows.length === 2 && rows.every((row) => row.textContent.includes("held by its user"));
   }));
   console.log("ok: the queue is filtered by the address, and says why a job waits");
+
+  await testActions(page, env, new URL(address).origin);
+  await testRights(page);
 
   // A hostile name stays a name, wherever it is shown.
   const hostile = "<img src=x onerror=document.title='caught'>";
   await page.evaluate((name) => {
     const { state } = window.kubegang;
     const [, like] = [...state.kinds.jobs][0];
-    const job = { ...like, name, ns: name, partition: name, message: name, state: "PD", stays: [], priority: 9e9 };
-    state.apply({ now: state.now(), full: false, set: { jobs: { hostile: job } }, gone: {} });
-    location.hash = `#/queue?${new URLSearchParams({ job: `${name}/${name}` })}`;
+    const array = { tasks: name, throttle: 1, summary: name, counts: null, waiting: name, failed: name, why: name };
+    const job = { ...like, name, ns: name, partition: name, message: name, state: "PD", stays: [], priority: 9e9, array };
+    const task = { of: "hostile", task: 1, id: 8, state: "PD", reason: name, message: name, hostlist: name, stays: [] };
+    state.apply({ now: state.now(), full: false, set: { jobs: { hostile: job }, tasks: { hostile_1: task } }, gone: {} });
+    location.hash = `#/queue?${new URLSearchParams({ job: `${name}/${name}`, open: "hostile" })}`;
   }, hostile);
   await until("the hostile name as text", () => page.evaluate((name) =>
     document.querySelector(".queue tbody").textContent.includes(name) &&
     document.querySelector("#panel h2").textContent.includes(name) &&
+    document.querySelector(".queue tr.task").textContent.includes(name) &&
+    document.querySelector("#panel .tasks tbody tr").textContent.includes(name) &&
     document.querySelector("#panel code")?.textContent.includes(`'${name.replaceAll("'", "'\\''")}'`), hostile));
   assert.equal(await page.evaluate(() => document.querySelectorAll("main img, #panel img").length), 0);
   assert.equal(await page.title(), "kubegang");
   await page.evaluate(() => {
     const { state } = window.kubegang;
-    state.apply({ now: state.now(), full: false, set: {}, gone: { jobs: ["hostile"] } });
+    state.apply({ now: state.now(), full: false, set: {}, gone: { jobs: ["hostile"], tasks: ["hostile_1"] } });
   });
   console.log("ok: a hostile name is text");
 

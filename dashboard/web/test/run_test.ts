@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { giveColor, jobColor } from "../src/color.ts";
 import { boundaryAfter, nextSwitch, runAt, runTime, share, type Timetable } from "../src/run.ts";
-import { State } from "../src/state.ts";
+import { State, titleOf } from "../src/state.ts";
 import { runTimeText, shellWord } from "../src/text.ts";
 
 const S = 1e6;
@@ -70,6 +70,25 @@ test("a color is that of the UID, and differs from those of the jobs beside it",
   assert.equal(jobColor("u1", false), jobColor("u1", false));
   const colors = new Set(Array.from({ length: 200 }, (_, i) => jobColor(`uid-${i}`, false)));
   assert.ok(colors.size > 20, `${colors.size} colors of 24`);
+});
+
+test("tasks are jobs beside their array, in its color", () => {
+  const state = new State();
+  const array = { id: 7, ns: "a", name: "sweep", batchJob: "", state: "R", stays: [], priority: 5, expected: 9,
+    array: { waiting: "2-9" } };
+  const task = (of: string, number: number) =>
+    ({ of, task: number, id: 100 + number, state: "R", stays: [{ on: ["n1"], from: 0, to: null }] });
+  const pod = (number: number) => ({ job: "u", ns: "a", ran: 0, task: number });
+  const n1 = { ...two, plan: [], pods: [pod(1), pod(0)] };
+  state.apply({ now: 0, full: true, gone: {}, set: {
+    jobs: { u: array }, nodes: { n1 }, tasks: { u_1: task("u", 1), u_0: task("u", 0), v_3: task("v", 3) } } });
+  const [first, second] = state.tasksOf("u");
+  assert.deepEqual([first!.uid, titleOf(first!.job), first!.job.id, first!.job.array], ["u_0", "sweep_0", 100, undefined]);
+  assert.deepEqual(state.staysOn("n1").map(({ uid }) => uid), ["u_0", "u_1"]);
+  // u_1 has the even slots.
+  assert.deepEqual([first, second].map((each) => state.stateAt(each!.uid, each!.job, 0)), ["S", "R"]);
+  assert.equal(jobColor("u_1", false), jobColor("u", false));
+  assert.deepEqual(state.tasksOf("v"), []);
 });
 
 test("words of a shell and times are written as elsewhere", () => {

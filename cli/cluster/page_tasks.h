@@ -1,0 +1,54 @@
+// PageTasks: the tasks of arrays on the page's board, as tasks/UID_TASK: those that have an entry
+// in the status of their array, and the last ones that have ended. A task that waits for its first
+// start is only a number in the text of its array (page_job). So an array of 100,000 tasks costs
+// no more than the 1,000 that have begun, and a change of one task is sent alone.
+//
+// One thread.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "api/job.h"
+#include "base/time.h"
+#include "cli/cluster/page_objects.h"
+#include "dashboard/board.h"
+
+namespace cli {
+
+class PageTasks {
+ public:
+  // `board` must live longer.
+  explicit PageTasks(dashboard::Board& board) : board_{board} {}
+
+  // The array as it is now. REQUIRES: it is an array. Cost: its entries, and its highest number if
+  // one of them is over.
+  void on_array(const kube::Job& array, base::Instant now);
+  // Ends what still runs of it. Returns true if tasks of it stay on the board; false for a job that
+  // is not an array.
+  bool on_array_gone(const kube::Job& array, base::Instant now);
+
+ private:
+  // Of all arrays together.
+  static constexpr std::size_t kEndedMax = 2000;
+
+  struct Task {
+    std::optional<std::int64_t> job_id{};
+    std::vector<PageStay> stays{};
+    bool has_ended = false;
+  };
+
+  void end(const kube::Job& array, int number, kube::JobState state, base::Instant now);
+  void drop(const std::string& uid, int number);
+
+  dashboard::Board& board_;
+  std::map<std::string, std::map<int, Task>> tasks_;  // by UID of the array and number
+  std::deque<std::pair<std::string, int>> ended_;     // the oldest first
+};
+
+}  // namespace cli
