@@ -17,19 +17,23 @@ function hash(text: string): number {
 const COLORS = HUES.length * 2;
 const known = new Map<string, number>();
 
-/** Gives a job its color: the one of its UID, or the next that no other job here has. */
-export function giveColor(uid: string, others: Iterable<string>): void {
-  if (known.has(uid)) return;
+/** Gives each of these jobs its color: the one of its UID, or the next that no job of `present` has. */
+export function giveColors(uids: Iterable<string>, present: ReadonlySet<string>): void {
   const taken = new Set<number>();
-  for (const other of others) {
+  for (const other of present) {
     const color = known.get(other);
     if (color !== undefined) taken.add(color);
   }
-  const own = hash(uid) % COLORS;
-  let color = own;
-  // Steps of five lead through all of them, and neighbors differ much.
-  for (let i = 0; i < COLORS && taken.has(color); ++i) color = (color + 5) % COLORS;
-  known.set(uid, taken.has(color) ? own : color);
+  for (const uid of uids) {
+    if (known.has(uid)) continue;
+    const own = hash(uid) % COLORS;
+    let color = own;
+    // Steps of five lead through all of them, and neighbors differ much.
+    for (let i = 0; i < COLORS && taken.has(color); ++i) color = (color + 5) % COLORS;
+    if (taken.has(color)) color = own;
+    known.set(uid, color);
+    if (present.has(uid)) taken.add(color);
+  }
 }
 
 /** Tasks have the color of their array: their uid is that of the array, "_" and a number. */

@@ -1,6 +1,6 @@
 // What the server sends (cli/cluster/page_objects.h), kept up by its events, and what follows from
 // it at an instant.
-import { giveColor } from "./color.ts";
+import { giveColors } from "./color.ts";
 import { nextSwitch, runAt, runTime, share, type Timetable } from "./run.ts";
 
 export interface Stay {
@@ -168,10 +168,12 @@ export class State {
     for (const [kind, names] of Object.entries(update.gone)) {
       for (const name of names) kinds[kind]?.delete(name);
     }
-    const active = [...this.kinds.jobs].filter(([, job]) => !isFinal(job)).map(([uid]) => uid);
     const byNumber = Object.entries(update.set["jobs"] ?? {}) as [string, Job][];
-    byNumber.sort(([, a], [, b]) => (a.id ?? Infinity) - (b.id ?? Infinity));
-    for (const [uid] of byNumber) giveColor(uid, active);
+    if (byNumber.length > 0) {
+      const active = [...this.kinds.jobs].filter(([, job]) => !isFinal(job)).map(([uid]) => uid);
+      byNumber.sort(([, a], [, b]) => (a.id ?? Infinity) - (b.id ?? Infinity));
+      giveColors(byNumber.map(([uid]) => uid), new Set(active));
+    }
     this.hasData = true;
     this.version++;
   }

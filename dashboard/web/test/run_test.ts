@@ -1,7 +1,7 @@
 // run(t) in the browser, by the examples of timetable/timetable_test.cc, and against brute force.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { giveColor, jobColor } from "../src/color.ts";
+import { giveColors, jobColor } from "../src/color.ts";
 import { boundaryAfter, nextSwitch, runAt, runTime, share, type Timetable } from "../src/run.ts";
 import { State, titleOf } from "../src/state.ts";
 import { runTimeText, shellWord } from "../src/text.ts";
@@ -63,9 +63,9 @@ test("the next switch is the first instant at which the pod changes", () => {
 
 test("a color is that of the UID, and differs from those of the jobs beside it", () => {
   const uids = Array.from({ length: 24 }, (_, i) => `beside-${i}`);
-  for (const uid of uids) giveColor(uid, uids);
+  giveColors(uids, new Set(uids));
   assert.equal(new Set(uids.map((uid) => jobColor(uid, false))).size, 24);
-  giveColor("one more", uids);
+  giveColors(["one more"], new Set(uids));
   assert.ok(jobColor("one more", false));
   assert.equal(jobColor("u1", false), jobColor("u1", false));
   const colors = new Set(Array.from({ length: 200 }, (_, i) => jobColor(`uid-${i}`, false)));
