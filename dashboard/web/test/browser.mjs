@@ -105,7 +105,7 @@ async function ask(page, name, verb, tasks = "") {
   if (tasks) await page.type("#panel .actions input", tasks);
   await page.click(button);
   const text = await page.evaluate(() => document.querySelector("dialog[open]").textContent);
-  assert.ok(text.includes(name) && text.includes(tasks ? `task ${tasks} of` : "All its tasks:"), text);
+  assert.ok(text.includes(name) && text.includes(" of array") === (tasks !== "") && text.includes(tasks), text);
   await shot(page, `ask-${verb}`, 1440, 720, false, await page.evaluate(() => location.hash));
   await page.click(`dialog [data-verb=${verb}]`);
 }
@@ -164,6 +164,7 @@ async function testActions(page, env, origin) {
     const state = (task) => tasks.find((each) => each.task === task)?.state;
     return state(0) === "CA" && state(1) === "R" && state(2) === "R";
   });
+  // What was typed for one task is gone.
   await ask(page, "sweep", "cancel");
   await until("the array's end", async () => (await jobOf(page, "sweep")).state === "CA");
   await until("no more actions", () => page.evaluate(() => document.querySelector("#panel .actions").textContent.includes("it has ended")));
@@ -181,13 +182,24 @@ async function testActions(page, env, origin) {
   console.log("ok: what cannot be done says why");
 }
 
-/** The server's answer of a user who may only read. */
+/** The server's answers to a user who may only read: to one who had the right when the job was opened, and who had none. */
 async function testRights(page) {
+  const refusal = "patch jobs.kubegang.io default/waits: forbidden: <b>no</b>";
+  const refuse = (request) =>
+    request.url().endsWith("/control") ? request.respond({ status: 403, contentType: "text/plain", body: refusal }) : request.continue();
+  await page.setRequestInterception(true);
+  page.on("request", refuse);
+  await ask(page, "waits", "release");
+  await until("the API server's words", () => page.evaluate((text) =>
+    document.querySelector("dialog[open] [role=alert]")?.textContent === text, refusal));
+  assert.equal((await jobOf(page, "waits")).held, true);
+  await page.keyboard.press("Escape");
+  assert.ok(await page.evaluate(() => !document.querySelector("dialog[open]") && !document.querySelector("#panel").hidden), "Esc closes the dialog alone");
+  page.off("request", refuse);
   const why = "you have no right to change jobs in namespace default";
   const body = JSON.stringify({ explain: { lines: [] }, pods: [], uid: "u", refusals: { hold: why, release: why, cancel: why } });
   const answer = (request) =>
     request.url().includes("/job?") ? request.respond({ status: 200, contentType: "application/json", body }) : request.continue();
-  await page.setRequestInterception(true);
   page.on("request", answer);
   await page.evaluate(() => (location.hash = "#/queue?job=default/second"));
   await until("no buttons without rights", () => page.evaluate((text) =>
