@@ -19,7 +19,7 @@ export class Actions {
   private readonly buttons = new Map<Verb, HTMLButtonElement>();
   private readonly tools = element("div", { class: "tools" });
   private readonly tasks = element("input", {
-    type: "text", inputmode: "numeric", placeholder: "all tasks, or 3,5-7", "aria-label": "Tasks to act on",
+    type: "text", inputmode: "numeric", placeholder: "all tasks, or 3,5-7", "aria-label": "Tasks to act on", maxlength: "500",
   });
   private readonly said = element("p", { class: "faint", role: "status" });
   private readonly dialog = element("dialog", { "aria-labelledby": "ask-title" });
