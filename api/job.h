@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "api/job_usage.h"
 #include "kube/api/meta.h"
 #include "kube/api/quantity.h"
 #include "kube/api/raw_json.h"
@@ -536,6 +537,8 @@ struct ArrayStatus {
   std::string failed{};
   std::string cancelled{};
   std::string outcomes{};  // base64 of two bits for each task
+  // Of tasks whose ends this write tells first.
+  std::vector<TaskUsage> ended{};
 
   friend bool operator==(const ArrayStatus&, const ArrayStatus&) = default;
 };
@@ -571,6 +574,7 @@ struct JobStatus {
   std::optional<JobRetry> retry{};
   std::vector<DependencyStatus> dependency{};  // of the terms of the spec, in their order
   std::optional<std::int32_t> exit_code{};
+  std::optional<JobUsage> usage{};  // of the last start, once it has ended
   // "0,2-3": the pods that had succeeded when successPolicy was met; with completions those that
   // have succeeded so far.
   std::string succeeded_indexes{};

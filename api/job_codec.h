@@ -197,6 +197,43 @@ void visit(Io& io, Like<Allocation> auto& s) {
 }
 
 template <typename Io>
+void visit(Io& io, Like<StepUsage> auto& s) {
+  io.field("id", s.id);
+  io.field("name", s.name);
+  io.always("tasks", s.tasks);
+  io.always("nodes", s.nodes);
+  io.nonzero("cpus", s.cpus);
+  io.always("exitCode", s.exit_code);
+  io.nonzero("signal", s.signal);
+  io.micro_time("startTime", s.start_time);
+  io.always("elapsed", s.elapsed);
+  io.always("userCPU", s.user_cpu);
+  io.always("systemCPU", s.system_cpu);
+  io.always("maxRSS", s.max_rss);
+}
+
+template <typename Io>
+void visit_steps(Io& io, Like<JobUsage> auto& s) {
+  io.field("steps", s.steps);
+  io.nonzero("moreSteps", s.more_steps);
+}
+
+template <typename Io>
+void visit(Io& io, Like<JobUsage> auto& s) {
+  io.always("userCPU", s.user_cpu);
+  io.always("systemCPU", s.system_cpu);
+  io.always("maxRSS", s.max_rss);
+  io.nonzero("memoryPeak", s.memory_peak);
+  visit_steps(io, s);
+}
+
+template <typename Io>
+void visit(Io& io, Like<TaskUsage> auto& s) {
+  io.always("task", s.task);
+  io.field("usage", s.usage);
+}
+
+template <typename Io>
 void visit(Io& io, Like<RunTime> auto& s) {
   io.field("elapsed", s.elapsed);
   io.micro_time("asOf", s.as_of);
@@ -310,6 +347,7 @@ void visit(Io& io, Like<ArrayStatus> auto& s) {
   io.field("failed", s.failed);
   io.field("cancelled", s.cancelled);
   io.field("outcomes", s.outcomes);
+  io.field("ended", s.ended);
 }
 
 template <typename Io>
@@ -335,6 +373,7 @@ void visit(Io& io, Like<JobStatus> auto& s) {
   visit_books(io, s);
   io.field("dependency", s.dependency);
   io.field("exitCode", s.exit_code);
+  io.field("usage", s.usage);
   io.field("succeededIndexes", s.succeeded_indexes);
   io.field("memberIndexes", s.member_indexes);
   io.field("array", s.array);

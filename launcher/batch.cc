@@ -30,6 +30,7 @@
 #include "launcher/step_environment.h"
 #include "launcher/step_server.h"
 #include "launcher/tls.h"
+#include "launcher/usage.h"
 
 namespace launcher {
 namespace {
@@ -61,9 +62,10 @@ struct BatchOptions {
   bool appends = false;
   bool is_installed = false;  // by an init container of this pod
   std::optional<Notice> notice;
-  std::string key;                     // file of the key of the job's pods; "": there is one pod
-  std::string port;                    // of the launcher, for those of the other pods
-  std::vector<std::string> arguments;  // of the script
+  std::string key;   // file of the key of the job's pods; "": there is one pod
+  std::string port;  // of the launcher, for those of the other pods
+  std::string termination_log = "/dev/termination-log";  // of the container
+  std::vector<std::string> arguments;                    // of the script
 };
 
 int fail(const std::string& message) {
@@ -75,8 +77,13 @@ int fail(const std::string& message) {
 BatchOptions read_options(std::span<const std::string> words) {
   BatchOptions options;
   const std::pair<std::string_view, std::string*> texts[] = {
-      {"--output=", &options.output},   {"--error=", &options.error}, {"--input=", &options.input},
-      {"--chdir=", &options.directory}, {"--key=", &options.key},     {"--port=", &options.port}};
+      {"--output=", &options.output},
+      {"--error=", &options.error},
+      {"--input=", &options.input},
+      {"--chdir=", &options.directory},
+      {"--key=", &options.key},
+      {"--port=", &options.port},
+      {"--termination-log=", &options.termination_log}};
   std::size_t i = 0;
   for (; i < words.size() && words[i] != "--"; ++i) {
     for (const auto& [name, text] : texts) {
@@ -183,6 +190,7 @@ class Batch {
     for (const int fd : {input_, output_.end, error_.end}) {
       if (fd >= 0) ::close(fd);
     }
+    server_.usage().begin_script(std::chrono::system_clock::now());
     RunTime time{RunTime::Clock::now(), time_before()};
     while (!status_) {
       loop_.wait(options_.notice ? static_cast<int>(RunTime::kStep.count()) : -1);
@@ -197,6 +205,8 @@ class Batch {
       }
     }
     remove_script(path);
+    leave_message(options_.termination_log,
+                  server_.usage().message(std::chrono::system_clock::now()));
     return released_.value_or(shell_code(*status_));
   }
 
@@ -346,11 +356,14 @@ class Batch {
   void reap() {
     int status = 0;
     pid_t pid = 0;
-    while ((pid = ::waitpid(-1, &status, WNOHANG)) > 0) {
+    rusage usage{};
+    while ((pid = ::wait4(-1, &status, WNOHANG, &usage)) > 0) {
+      const Used used = used_of(usage);
       if (pid == pid_) {
         status_ = status;
-      } else {
-        (void)server_.reaped(pid, status);
+        server_.usage().script_ended(used, status, std::chrono::system_clock::now());
+      } else if (!server_.reaped(pid, status, used)) {
+        server_.usage().add_rest(used);
       }
     }
   }

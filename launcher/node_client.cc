@@ -167,9 +167,10 @@ bool NodeClient::has_tasks() const {
                              [](const Link& link) { return link.tasks && !link.tasks->is_over(); });
 }
 
-bool NodeClient::reaped(pid_t pid, int wait_status) {
-  return std::ranges::any_of(
-      links_, [&](const Link& link) { return link.tasks && link.tasks->reaped(pid, wait_status); });
+bool NodeClient::reaped(pid_t pid, int wait_status, const Used& used) {
+  return std::ranges::any_of(links_, [&](const Link& link) {
+    return link.tasks && link.tasks->reaped(pid, wait_status, used);
+  });
 }
 
 void NodeClient::signal_all(int signal) {

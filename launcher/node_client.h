@@ -37,7 +37,7 @@ class NodeClient {
   int keep_one_idle();
   bool has_tasks() const;
   // Returns true if it was one of its tasks.
-  bool reaped(pid_t pid, int wait_status);
+  bool reaped(pid_t pid, int wait_status, const Used& used);
   void signal_all(int signal);
 
  private:

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "launcher/net.h"
@@ -184,6 +185,7 @@ void StepServer::hear_task(StepPlace step, const Message& message) {
   step->srun->send(message);
   if (message.kind == Kind::kOutput) return balance(step);
   step->has_ended[message.rank] = true;
+  usage_.task_ended(step->id, static_cast<int>(message.number), message.text);
   if (--step->running > 0) return balance(step);
   step->srun->send({.kind = Kind::kDone});
   finish(step);
@@ -304,6 +306,7 @@ void StepServer::start_step(StepPlace step, StepPlacement placement) {
   step->id = next_step_++;
   step->placement = std::move(placement);
   const StepLayout& layout = step->placement.layout;
+  note_begin(*step);
   step->running = static_cast<std::uint32_t>(layout.places.size());
   step->has_ended.resize(layout.places.size());
   if (step->request.has_pmi) step->pmi.emplace(pmi_job(step->request, step->id), layout.places);
@@ -333,9 +336,19 @@ void StepServer::start_step(StepPlace step, StepPlacement placement) {
   step->here->start();
 }
 
-bool StepServer::reaped(pid_t pid, int wait_status) {
+void StepServer::note_begin(const Step& step) {
+  const auto& programs = step.request.programs;
+  const bool has_name = !programs.empty() && !programs.front().empty();
+  UsageReport::StepSize size{.tasks = step.placement.layout.places.size(),
+                             .nodes = step.placement.layout.nodes.size()};
+  for (const std::uint32_t cpus : step.placement.cpus) size.cpus += cpus;
+  usage_.begin_step(step.id, has_name ? programs.front().front() : "", size,
+                    std::chrono::system_clock::now());
+}
+
+bool StepServer::reaped(pid_t pid, int wait_status, const Used& used) {
   for (const Step& step : steps_) {
-    if (step.here && step.here->reaped(pid, wait_status)) return true;
+    if (step.here && step.here->reaped(pid, wait_status, used)) return true;
   }
   return false;
 }
@@ -367,6 +380,7 @@ void StepServer::balance(StepPlace step) {
 // Ends what still runs of it, and gives its room to those that wait.
 void StepServer::finish(StepPlace step) {
   if (std::exchange(step->state, Step::State::kOver) != Step::State::kRunning) return;
+  usage_.end_step(step->id, step->running > 0, std::chrono::system_clock::now());
   const StepLayout& layout = step->placement.layout;
   for (std::size_t place = 0; place < layout.nodes.size(); ++place) {
     rooms_[layout.nodes[place]].used -= step->placement.cpus[place];

@@ -25,6 +25,7 @@
 #include "launcher/step_layout.h"
 #include "launcher/task_group.h"
 #include "launcher/tls.h"
+#include "launcher/usage.h"
 
 namespace launcher {
 
@@ -49,11 +50,12 @@ class StepServer {
   // Empty: the socket could not be made. Else SOCKET:SECRET, for srun.
   const std::string& address() const { return address_; }
   // Returns true if it was one of its tasks.
-  bool reaped(pid_t pid, int wait_status);
+  bool reaped(pid_t pid, int wait_status, const Used& used);
   // Some srun, or join that has one, is still connected.
   bool has_sruns() const { return !steps_.empty(); }
   // Signals the tasks of all steps, on all nodes.
   void signal_all(int signal);
+  UsageReport& usage() { return usage_; }
 
  private:
   struct Step;
@@ -73,6 +75,7 @@ class StepServer {
   bool signal_job(std::uint32_t who, int signal);
   void refuse(StepPlace step, const std::string& why);
   void start_waiting();
+  void note_begin(const Step& step);
   void start_step(StepPlace step, StepPlacement placement);
   bool try_start(StepPlace step);
   void hear_task(StepPlace step, const Message& message);
@@ -84,6 +87,7 @@ class StepServer {
   Loop& loop_;
   const JobNodes nodes_;
   ScriptCalls script_{};
+  UsageReport usage_;
   std::vector<NodeRoom> rooms_;                 // as nodes_
   std::vector<std::optional<PeerPlace>> idle_;  // as nodes_: launchers that can be asked
   std::uint32_t next_step_ = 0;

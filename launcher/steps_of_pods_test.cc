@@ -69,9 +69,13 @@ class StepsOfPods : public testing::Test {
       loop_.wait(kLookMs);
       int status = 0;
       pid_t pid = 0;
-      while ((pid = ::waitpid(-1, &status, WNOHANG)) > 0) {
-        bool is_known = hub_->reaped(pid, status);
-        for (const auto& [index, node] : nodes_) is_known = is_known || node->reaped(pid, status);
+      rusage usage{};
+      while ((pid = ::wait4(-1, &status, WNOHANG, &usage)) > 0) {
+        const Used used = used_of(usage);
+        bool is_known = hub_->reaped(pid, status, used);
+        for (const auto& [index, node] : nodes_) {
+          is_known = is_known || node->reaped(pid, status, used);
+        }
       }
     }
     return true;
@@ -188,6 +192,24 @@ TEST_F(StepsOfPods, ATaskOnAnyNodeMayAskForSteps) {
   ASSERT_TRUE(wait_for([&] { return last->has(Kind::kDone); }));
 }
 
+// The first pod's launcher reports what tasks on all nodes have used.
+TEST_F(StepsOfPods, WhatTasksHaveUsedIsKnownOfAllNodes) {
+  begin_node(1);
+  begin_node(2);
+  const auto srun = ask(shell("i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; exit 3", 3, 3));
+  ASSERT_TRUE(wait_for([&] { return srun->has(Kind::kDone); }));
+  for (const Message& message : srun->heard) {
+    if (message.kind != Kind::kExited) continue;
+    const auto used = decode_used(message.text);
+    ASSERT_TRUE(used) << message.rank;
+    EXPECT_GT((used->user + used->system).count(), 0) << message.rank;
+    EXPECT_GT(used->max_rss, 0U) << message.rank;
+  }
+  EXPECT_THAT(hub_->usage().message(std::chrono::system_clock::now()),
+              HasSubstr("{\"id\":\"0\",\"name\":\"sh\",\"tasks\":3,\"nodes\":3,"
+                        "\"cpus\":6,\"exitCode\":3,\"signal\":0,"));
+}
+
 // SOURCE: srun(1), --pty.
 TEST_F(StepsOfPods, TheFirstTaskMayHaveATerminal) {
   begin_node(1);
@@ -277,9 +299,9 @@ TEST_F(StepsOfPods, SignalsDoNotStandBehindInput) {
     request.required = {node};
     const auto srun = ask(request);
     const auto holds = [&] {
-      const auto last = std::ranges::find_if(
-          srun->heard.rbegin(), srun->heard.rend(),
-          [](const Message& message) { return message.kind == Kind::kHold; });
+      const auto last =
+          std::ranges::find_if(srun->heard.rbegin(), srun->heard.rend(),
+                               [](const Message& message) { return message.kind == Kind::kHold; });
       return last != srun->heard.rend() && last->number == 1;
     };
     const std::string piece(kChunkBytesMax, 'x');

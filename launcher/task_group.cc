@@ -309,7 +309,7 @@ bool TaskGroup::is_piled_up() const {
       tasks_, [](const Task& task) { return task.pending_input.size() > kPiledUpBytesMax; });
 }
 
-bool TaskGroup::reaped(pid_t pid, int wait_status) {
+bool TaskGroup::reaped(pid_t pid, int wait_status, const Used& used) {
   const auto found = running_.find(pid);
   if (found == running_.end()) return false;
   Task& task = tasks_[found->second];
@@ -332,7 +332,7 @@ bool TaskGroup::reaped(pid_t pid, int wait_status) {
   }
   close_pmi(task);
   const auto status = static_cast<std::uint32_t>(wait_status);
-  calls_.tell({.kind = Kind::kExited, .rank = task.rank, .number = status});
+  calls_.tell({.kind = Kind::kExited, .rank = task.rank, .number = status, .text = encode(used)});
   return true;
 }
 

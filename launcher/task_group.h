@@ -12,6 +12,7 @@
 #include "launcher/loop.h"
 #include "launcher/message.h"
 #include "launcher/process.h"
+#include "launcher/usage.h"
 
 namespace launcher {
 
@@ -39,7 +40,7 @@ class TaskGroup {
   bool is_piled_up() const;
   bool is_over() const { return running_.empty(); }
   // Returns true if it was one of its tasks.
-  bool reaped(pid_t pid, int wait_status);
+  bool reaped(pid_t pid, int wait_status, const Used& used);
 
  private:
   struct Task;

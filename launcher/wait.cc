@@ -16,6 +16,7 @@
 #include "launcher/process.h"
 #include "launcher/step_environment.h"
 #include "launcher/tls.h"
+#include "launcher/usage.h"
 
 namespace launcher {
 namespace {
@@ -56,7 +57,12 @@ class Wait {
   void reap() {
     int status = 0;
     pid_t pid = 0;
-    while ((pid = ::waitpid(-1, &status, WNOHANG)) > 0) (void)client_.reaped(pid, status);
+    rusage usage{};
+    while ((pid = ::wait4(-1, &status, WNOHANG, &usage)) > 0) {
+      Used used = used_of(usage);
+      used.memory_peak = memory_peak();
+      (void)client_.reaped(pid, status, used);
+    }
   }
 
   Loop loop_;

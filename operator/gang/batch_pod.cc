@@ -85,7 +85,8 @@ void add_signal(Json& words, const kube::BatchSignal& signal,
 }
 
 Json script_arguments(const kube::JobBatch& batch, bool is_again, bool is_installed,
-                      std::optional<base::Duration> time_limit, bool is_task) {
+                      std::optional<base::Duration> time_limit, bool is_task,
+                      const std::string& termination_log) {
   Json words = Json::array({"batch"});
   const auto add = [&](const std::string& option, const std::string& value) {
     if (!value.empty()) words.push_back(option + "=" + literal(value));
@@ -99,6 +100,7 @@ Json script_arguments(const kube::JobBatch& batch, bool is_again, bool is_instal
   add("--open-mode",
       batch.open_mode.value_or(mode) == kube::OpenMode::kAppend ? "append" : "truncate");
   if (is_installed) words.push_back("--installed");
+  add("--termination-log", termination_log);
   if (batch.signal) add_signal(words, *batch.signal, time_limit);
   words.push_back("--");
   for (const std::string& argument : batch.arguments) words.push_back(literal(argument));
@@ -183,9 +185,10 @@ base::Status add_launcher(Json& pod, const kube::Job& job, const PodSlot& slot,
     join_pods(spec, job, slot, {launcher.dns, launcher.port, hosts, array_task});
     return {};
   }
+  // Where the template says nothing the launcher knows the place.
   container["args"] =
       script_arguments(batch, job.status.restarts.value_or(0) > 0, is_installed, time_limit,
-                       array_task.has_value());
+                       array_task.has_value(), kube::text_at(container, "terminationMessagePath"));
   add_parts(env, "KUBEGANG_SCRIPT", batch.script);
   add_parts(env, "KUBEGANG_ENVIRONMENT", lines_of(batch.environment));
   if (has_others) {

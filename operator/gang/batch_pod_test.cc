@@ -69,6 +69,17 @@ TEST(BatchPod, RunsTheScriptInTheFirstPod) {
   EXPECT_FALSE(variables(second).contains("KUBEGANG_SCRIPT_0"));
 }
 
+TEST(BatchPod, TheLauncherIsToldWhereTheTemplateHasItsTerminationMessage) {
+  kube::Job job = script_job({{"script", "#!/bin/sh\n"}});
+  const auto arguments = [&] { return pod_of(job, 0)["spec"]["containers"][0]["args"].dump(); };
+  EXPECT_THAT(arguments(), Not(HasSubstr("termination-log")));
+  job.spec.pod_template = kube::RawJson{
+      json{{"spec",
+            {{"containers",
+              json::array({{{"name", "main"}, {"terminationMessagePath", "/tmp/end $(A)"}}})}}}}};
+  EXPECT_THAT(arguments(), HasSubstr("--termination-log=/tmp/end $$(A)"));
+}
+
 TEST(BatchPod, ARequeuedScriptAppendsToItsFiles) {
   kube::Job job = script_job({{"script", "#!/bin/sh\n"}});
   job.status.restarts = 1;

@@ -382,6 +382,7 @@ bool is_finished(const kube::Pod& pod) {
 SlotPod::SlotPod(std::shared_ptr<const kube::Pod> that) : pod{std::move(that)}, was_seen{true} {
   is_finished = control::is_finished(*pod);
   look_at_times();
+  if (is_finished) look_for_usage();
   was_told_to_end = is_finished && pod->metadata.deletion_timestamp &&
                     (!last_finished || deletion_asked_at(*pod) <= *last_finished);
   has_succeeded = pod->status.phase == kube::PodPhase::kSucceeded && !was_told_to_end;
@@ -435,6 +436,17 @@ void SlotPod::look_at_times() {
   runs = runs && !is_finished;
 }
 
+// Containers that webhooks have added may have messages of their own.
+void SlotPod::look_for_usage() {
+  for (const kube::ContainerStatus& status : pod->status.container_statuses) {
+    const auto& end = status.state.terminated;
+    if (!end || !kube::is_usage_message(end->message)) continue;
+    const std::optional<kube::JobUsage> said = kube::read_usage_message(end->message);
+    if (said) usage = std::make_shared<const kube::JobUsage>(*said);
+    return;
+  }
+}
+
 SlotPod SlotPod::known_success() {
   SlotPod pod;
   pod.is_finished = pod.has_succeeded = pod.has_started = pod.is_calm = true;
@@ -447,6 +459,7 @@ SlotPod SlotPod::without_object() const {
   if (is_finished && !was_told_to_end) return *this;
   SlotPod missing;
   missing.was_seen = was_seen;
+  missing.usage = usage;
   return missing;
 }
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "api/job_usage.h"
 #include "base/time.h"
 #include "kube/api/pod.h"
 #include "operator/gang/members.h"
@@ -94,6 +95,8 @@ struct SlotPod {
   // First start and last end of its containers, init containers too.
   std::optional<base::Instant> first_started;
   std::optional<base::Instant> last_finished;
+  // What its launcher said at its end that the job had used.
+  std::shared_ptr<const kube::JobUsage> usage;
 
   SlotPod() = default;
   explicit SlotPod(std::shared_ptr<const kube::Pod> that);
@@ -106,6 +109,7 @@ struct SlotPod {
 
  private:
   void look_at_times();
+  void look_for_usage();
 };
 
 struct GangView {

@@ -19,6 +19,13 @@ namespace {
 
 constexpr std::ptrdiff_t kHeldTasksMax = 100;
 
+// The launcher in the first pod speaks for all of them.
+std::optional<kube::JobUsage> usage_of(const JobRecord& job) {
+  if (!job.object->spec.batch || job.start.slot_pods.empty()) return std::nullopt;
+  const auto& usage = job.start.slot_pods.front().usage;
+  return usage == nullptr ? std::nullopt : std::optional{*usage};
+}
+
 }  // namespace
 
 // The first decision about a task of an array by itself: from now on it has a record.
@@ -169,6 +176,7 @@ void Decisions::on(const sched::StateChange& change, JobRecord& job) {
   DecisionContext context = decision_context(job);
   context.partition = partition_names(job.basis, parts_.policy.configuration());
   context.end_message = job.start.end_message;
+  context.usage = usage_of(job);
   context.succeeded = done_indexes(job.object->spec, job.wanted());
   // Compared before the status takes the change over. A start that was undone returns to the queue
   // with the same count.

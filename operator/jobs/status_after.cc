@@ -161,6 +161,7 @@ StatusAfter status_after(const sched::Start& start, kube::JobStatus status,
   status.claim.reset();
   // The outcome of the previous start must not be read as one of this.
   status.exit_code.reset();
+  status.usage.reset();
   status.succeeded_indexes = context.succeeded;
   status.member_indexes.clear();
   // The start's own: its lastTransitionTime is when it was decided, also after an earlier start.
@@ -243,6 +244,7 @@ StatusAfter status_after(const sched::StateChange& change, kube::JobStatus statu
   status.reason = std::string{reason_name(change.reason)};
   status.message.clear();
   status.exit_code = change.exit_code;
+  status.usage = context.usage;
   status.restarts = change.restarts;
   if (change.node_failures > 0 || status.node_failures) {
     status.node_failures = change.node_failures;

@@ -25,6 +25,7 @@ struct DecisionContext {
   std::string partition{};  // Start: in which it runs; StateChange: in which it may run again
   std::optional<kube::JobReference> preemptor{};  // End: if it is known
   std::string end_message{};                      // StateChange: what was seen of an end by itself
+  std::optional<kube::JobUsage> usage{};          // StateChange: what its launcher said of it
   std::string last_end{};                         // Waits: why the last start was undone, or ended
   // Start, LimitChanged: the limit that the spec asks for.
   std::optional<base::Duration> asked_limit{};

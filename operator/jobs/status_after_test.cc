@@ -63,6 +63,7 @@ kube::JobStatus full() {
   status.ending = kube::JobEnding{.reason = "TheEndings"};
   status.held = kube::JobHeld{"JobHeldAdmin"};
   status.exit_code = 9;
+  status.usage = kube::JobUsage{.user_cpu = seconds{9}};
   status.observed = kube::JobObserved{1, 2};
   for (const std::string_view type :
        {kube::kAccepted, kube::kReady, kube::kCompleting, kube::kNeverFrozen}) {
@@ -106,6 +107,7 @@ TEST(StatusAfter, AStartForgetsWhatWasOfEarlierOnes) {
   want.ending.reset();
   want.claim.reset();
   want.exit_code.reset();
+  want.usage.reset();
   expect_status(status, want);
   EXPECT_EQ(all_conditions(status),
             "Accepted True Before, Completing False NotEnding, NeverFrozen False NotStarted, "
@@ -122,8 +124,11 @@ TEST(StatusAfter, AFinalStateKeepsWhereAndHowLongItRan) {
                                   .reason = sched::Reason::kNone,
                                   .exit_code = 0,
                                   .restarts = 1};
-  const auto [status, urgency] = status_after(change, full(), context());
+  DecisionContext in = context();
+  in.usage = kube::JobUsage{.user_cpu = seconds{5}};
+  const auto [status, urgency] = status_after(change, full(), in);
   kube::JobStatus want = full();
+  want.usage = in.usage;
   want.state = kube::JobState::kCompleted;
   // The scheduler named no reason (kNone), so the ending's stays.
   want.reason = "TheEndings";
@@ -164,6 +169,7 @@ TEST(StatusAfter, AJobThatWaitsAgainForgetsItsStart) {
     want.message = want.planned_nodes = "";
     want.restarts = 2;
     want.exit_code = 4;
+    want.usage.reset();  // its launcher was killed
     want.allocation.reset();
     want.partition = "batch,other";
     want.submit_time = kDecidedAt;

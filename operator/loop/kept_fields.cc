@@ -141,9 +141,14 @@ kube::ContainerState short_state(const kube::ContainerState& state) {
 std::vector<kube::ContainerStatus> short_states(const std::vector<kube::ContainerStatus>& all) {
   std::vector<kube::ContainerStatus> kept;
   kept.reserve(std::min(all.size(), kContainersMax));
+  bool has_usage = false;
   for (const kube::ContainerStatus& status : all) {
     if (kept.size() == kContainersMax) break;
     kept.push_back({.name = head(status.name), .state = short_state(status.state)});
+    // A launcher's message is read whole or not at all. A pod has one launcher.
+    const auto& end = status.state.terminated;
+    if (!end || !kube::is_usage_message(end->message) || std::exchange(has_usage, true)) continue;
+    kept.back().state.terminated->message = end->message;
   }
   return kept;
 }
@@ -181,9 +186,8 @@ void keep_gated(kube::Pod& pod, kube::Pod& kept) {
 // Keeps what pods of jobs need: the states of their containers decide about the gang, and statuses
 // quote their messages.
 void keep_ours(kube::Pod& pod, kube::Pod& kept) {
-  kept.metadata.labels =
-      only(pod.metadata.labels, {kube::kLabelJobUid, kube::kLabelArrayTask, kube::kLabelGang,
-            kube::kBatchControllerUid});
+  kept.metadata.labels = only(pod.metadata.labels, {kube::kLabelJobUid, kube::kLabelArrayTask,
+                                                    kube::kLabelGang, kube::kBatchControllerUid});
   kept.metadata.owner_references = only_controller(pod.metadata);
   // The node that a pod is pinned to and not bound to yet.
   // Affinity in general may be large; what node_of() reads of it is one name, from which the same

@@ -255,7 +255,14 @@ TEST(KeptFields, OfAPodOfAJobItsContainersStatesAreKept) {
       .terminated = kube::ContainerTerminated{.exit_code = 3, .reason = "Error", .message = kLong}};
   pod.status.container_statuses[4].state = {
       .waiting = kube::ContainerWaiting{.reason = "ErrImagePull", .message = kLong}};
+  const std::string usage = R"({"kubegangUsage":1,"userCPU":"1s")" + std::string(3'000, ' ') + "}";
+  pod.status.container_statuses[5].state = {.terminated =
+                                                kube::ContainerTerminated{.message = usage}};
+  pod.status.container_statuses[6].state = pod.status.container_statuses[5].state;
   const kube::Pod left = kept(pod, 98'304);
+  EXPECT_EQ(left.status.container_statuses[5].state.terminated->message, usage);
+  EXPECT_EQ(left.status.container_statuses[6].state.terminated->message.size(), 2'048U)
+      << "a pod has one launcher";
   EXPECT_EQ(job_uid_of(left), "job");
   EXPECT_EQ(node_of(left), "n1");
   EXPECT_EQ(left.spec.termination_grace_period_seconds, 7);

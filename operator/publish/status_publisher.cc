@@ -21,6 +21,15 @@ bool waits_for_itself(const kube::JobStatus& task, const kube::JobStatus& array)
   return !task.reason.empty() && task.reason != array.reason;
 }
 
+// Hundreds of tasks may end with one write, so of their steps it says the script alone.
+kube::TaskUsage with_script_alone(int number, const kube::JobUsage& usage) {
+  kube::TaskUsage task{.task = number, .usage = usage};
+  const auto others = std::erase_if(task.usage.steps,
+                                    [](const kube::StepUsage& step) { return step.id != "batch"; });
+  task.usage.more_steps += static_cast<std::int32_t>(others);
+  return task;
+}
+
 // Which commit point the write is, from the state that it writes: names for logs, tests and crash
 // points.
 WritePoint status_point(const JobRecord& job) {
@@ -40,7 +49,7 @@ constexpr std::int64_t kEntryBytes = 600;
 base::Duration rest_after(const kube::ArrayStatus& shown) {
   const auto texts =
       shown.succeeded.size() + shown.failed.size() + shown.cancelled.size() + shown.outcomes.size();
-  const auto entries = static_cast<std::int64_t>(shown.tasks.size());
+  const auto entries = static_cast<std::int64_t>(shown.tasks.size() + shown.ended.size());
   const auto bytes = entries * kEntryBytes + static_cast<std::int64_t>(texts);
   return base::Duration{std::chrono::seconds{1}} * bytes / kArrayBytesPerSecond;
 }
@@ -289,6 +298,7 @@ void StatusPublisher::gather_tasks(JobRecord& array, base::Instant now) {
     if (status.state && kube::is_final(*status.state)) {
       record.note_outcome(number, task_outcome_of(state_of(*status.state)));
       record.exit_code = std::max(record.exit_code, status.exit_code.value_or(0));
+      if (status.usage) shown.ended.push_back(with_script_alone(number, *status.usage));
     } else if (status.starts || (waits_for_itself(status, array.wanted()) && ++told < kWaitsTold)) {
       shown.tasks.push_back(kube::task_entry(number, status));
       runs = runs || status.allocation;

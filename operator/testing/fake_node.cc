@@ -325,20 +325,22 @@ void FakeNode::start(Process& process) {
 void FakeNode::finish(Process& process, int exit_code, const std::string& reason) {
   process.finished = true;
   const std::string now = kube::format_time(clock_.wall());
-  patch_status(process, {{"phase", exit_code == 0 ? "Succeeded" : "Failed"},
-                         {"conditions", conditions_of(process, false)},
-                         {"containerStatuses",
-                          json::array({{{"name", process.container},
-                                        {"ready", false},
-                                        {"restartCount", 0},
-                                        {"image", "x"},
-                                        {"imageID", ""},
-                                        {"state",
-                                         {{"terminated",
-                                           {{"exitCode", exit_code},
-                                            {"reason", reason},
-                                            {"startedAt", kube::format_time(*process.started_at)},
-                                            {"finishedAt", now}}}}}}})}});
+  patch_status(process,
+               {{"phase", exit_code == 0 ? "Succeeded" : "Failed"},
+                {"conditions", conditions_of(process, false)},
+                {"containerStatuses",
+                 json::array({{{"name", process.container},
+                               {"ready", false},
+                               {"restartCount", 0},
+                               {"image", "x"},
+                               {"imageID", ""},
+                               {"state",
+                                {{"terminated",
+                                  {{"exitCode", exit_code},
+                                   {"reason", reason},
+                                   {"message", annotation(annotations_, process.uid, "usage")},
+                                   {"startedAt", kube::format_time(*process.started_at)},
+                                   {"finishedAt", now}}}}}}})}});
 }
 
 // Conditions that others wrote, such as our own notes, stay: a merge patch replaces the whole list.

@@ -37,6 +37,7 @@ struct FakeNodeOptions {
 //   test/waiting-index: "4"    of the pod with this index only
 //   test/init: "10s"        its init container runs for so long; never frozen meanwhile
 //   test/init-index: "0"       of the pod with this index only, the others' end at once
+//   test/usage: "{…"        the termination message with which it ends
 //   test/oom: "true"        it is killed for memory when its work is done
 class FakeNode {
  public:

@@ -57,7 +57,7 @@ OperatorProcess::OperatorProcess(devcluster::ApiServer& server, kube::ManualCloc
       sleeper_{clock},
       client_{transport_, clock, sleeper_, kFast},
       inbox_{waker_},
-      writer_{Actuator{client_}, inbox_, seed},
+      writer_{Actuator{client_, {.image = "registry/launcher:1"}}, inbox_, seed},
       informers_{
           client_,
           clock,

@@ -1,0 +1,133 @@
+// What jobs have used, as their launchers say in termination messages: in the status of the Job
+// with the write that ends it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "operator/testing/world.h"
+
+namespace control {
+namespace {
+
+using nlohmann::json;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+constexpr const char* kUsed =
+    R"({"kubegangUsage":1,"userCPU":"4.5s","systemCPU":"0.25s","maxRSS":"8388608",)"
+    R"("memoryPeak":"16777216","steps":[{"id":"batch","name":"batch","tasks":1,"exitCode":0,)"
+    R"("startTime":"2026-01-01T00:00:10.000000Z","elapsed":"9.5s","userCPU":"4.5s",)"
+    R"("systemCPU":"0.25s","maxRSS":"8388608"}],"moreSteps":2})";
+
+json script(const std::string& name, int nodes, const std::string& work, const json& more = nullptr,
+            const std::string& message = kUsed) {
+  json batch{{"batch", {{"script", "#!/bin/sh\n"}}}};
+  if (more.is_object()) batch.merge_patch(more);
+  return gang_job(name, nodes, work, batch, {{"test/usage", message}});
+}
+
+class UsageTest : public testing::Test {
+ protected:
+  UsageTest() {
+    json config = linear_config("4s");
+    config["spec"]["requeue"] = {{"delay", "20s"}};
+    world.apply(config);
+    world.apply(partition("batch", {{"nodes", {{"hostlist", "n[12-16]"}}}, {"default", true}}));
+  }
+  bool is(const std::string& name, const std::string& state) {
+    return world.run_until([&] { return world.state(name) == state; }, minutes{2});
+  }
+  std::optional<kube::JobUsage> usage(const std::string& name) const {
+    return world.job(name).status.usage;
+  }
+  World world{{}};
+};
+
+TEST_F(UsageTest, IsInTheWriteThatEndsTheJob) {
+  world.apply(script("one", 1, "10s"));
+  ASSERT_TRUE(is("one", "Completed")) << world.log_tail();
+  ASSERT_TRUE(usage("one"));
+  EXPECT_EQ(usage("one")->user_cpu, std::chrono::milliseconds{4'500});
+  EXPECT_EQ(usage("one")->system_cpu, std::chrono::milliseconds{250});
+  EXPECT_EQ(usage("one")->max_rss, kube::Bytes{8 << 20});
+  EXPECT_EQ(usage("one")->memory_peak, kube::Bytes{16 << 20});
+  EXPECT_EQ(usage("one")->steps.size(), 1U);
+  EXPECT_EQ(usage("one")->more_steps, 2);
+  expect_no_violations(world);
+}
+
+// The launcher of the first pod speaks for all: its message alone counts.
+TEST_F(UsageTest, OfAGangIsWhatItsFirstPodSays) {
+  world.apply(script("wide", 3, "10s"));
+  ASSERT_TRUE(is("wide", "Completed")) << world.log_tail();
+  ASSERT_TRUE(usage("wide"));
+  EXPECT_EQ(usage("wide")->user_cpu, std::chrono::milliseconds{4'500});
+}
+
+TEST_F(UsageTest, OfAJobThatIsCanceledIsKnownToo) {
+  world.apply(script("gone", 1, ""));
+  ASSERT_TRUE(is("gone", "Running")) << world.log_tail();
+  world.run_for(seconds{10});
+  world.patch_job("gone", {{"control", {{"cancel", true}}}});
+  ASSERT_TRUE(is("gone", "Cancelled")) << world.log_tail();
+  EXPECT_TRUE(usage("gone"));
+}
+
+// It is of the last start until the next one begins.
+TEST_F(UsageTest, OfAJobThatIsRequeuedGoesWithItsNextStart) {
+  world.apply(script("again", 1, ""));
+  ASSERT_TRUE(is("again", "Running")) << world.log_tail();
+  EXPECT_FALSE(usage("again"));
+  world.run_for(seconds{10});
+  world.patch_job("again", {{"control", {{"requeueRequest", 1}}}});
+  ASSERT_TRUE(is("again", "Pending")) << world.log_tail();
+  EXPECT_TRUE(usage("again"));
+  ASSERT_TRUE(is("again", "Running")) << world.log_tail();
+  EXPECT_FALSE(usage("again"));
+}
+
+TEST_F(UsageTest, OfTasksIsInTheWriteThatSaysThatTheyHaveEnded) {
+  world.apply(script("sweep", 1, "10s", {{"array", {{"tasks", "3,7"}}}}));
+  const auto array = [&] { return world.job("sweep").status.array.value_or(kube::ArrayStatus{}); };
+  ASSERT_TRUE(world.run_until([&] { return array().counts.succeeded > 0; }, minutes{2}))
+      << world.log_tail();
+  ASSERT_FALSE(array().ended.empty());
+  EXPECT_EQ(array().ended.front().usage.user_cpu, std::chrono::milliseconds{4'500});
+  EXPECT_EQ(array().ended.front().usage.steps.size(), 1U);
+  EXPECT_EQ(array().ended.front().usage.more_steps, 2);
+  for (const kube::TaskUsage& task : array().ended) EXPECT_THAT(task.task, testing::AnyOf(3, 7));
+  EXPECT_TRUE(is("sweep", "Completed")) << world.log_tail();
+}
+
+// The pod of a job without a script has no launcher, whatever it says.
+TEST_F(UsageTest, IsThatOfScriptsAlone) {
+  world.apply(gang_job("plain", 1, "10s", nullptr, {{"test/usage", kUsed}}));
+  ASSERT_TRUE(is("plain", "Completed")) << world.log_tail();
+  EXPECT_FALSE(usage("plain"));
+}
+
+// Whoever runs in the container can write the message.
+TEST_F(UsageTest, IsUnknownIfTheMessageIsHostile) {
+  const std::string begin = R"({"kubegangUsage":1,)";
+  const std::string hostile[] = {
+      begin + std::string(4'000, '{'),
+      begin + R"("userCPU":"-1s"})",
+      begin + R"("maxRSS":"9000Pi"})",
+      begin + R"("steps":[{"id":"0","name":"\u001b[2J","startTime":"2026-01-01T00:00:10Z"}]})",
+      std::string{kUsed} + std::string(60'000, ' '),
+      std::string(60'000, 'x'),
+  };
+  for (std::size_t i = 0; i < std::size(hostile); ++i) {
+    world.apply(script("hostile-" + std::to_string(i), 1, "2s", nullptr, hostile[i]));
+  }
+  for (std::size_t i = 0; i < std::size(hostile); ++i) {
+    const std::string name = "hostile-" + std::to_string(i);
+    ASSERT_TRUE(is(name, "Completed")) << name << world.log_tail();
+    EXPECT_FALSE(usage(name)) << name;
+  }
+  expect_no_violations(world);
+}
+
+}  // namespace
+}  // namespace control
