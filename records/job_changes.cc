@@ -112,6 +112,7 @@ Record record_of_job(const kube::Job& job, const std::string& cluster, base::Ins
   add_status(record, job.status, job.spec);
   if (job.status.state && kube::is_final(*job.status.state)) {
     record.end_time = job.status.end_time.value_or(seen_at);
+    set_usage(record, job.status.usage);
   }
   return record;
 }
@@ -192,6 +193,9 @@ class ArrayChanges {
     record.state = state_of(outcome);
     record.end_time = now_.status.end_time.value_or(seen_at_);
     if (outcome == kube::TaskOutcome::kSucceeded) record.exit_code = 0;
+    const auto& ended = now_.status.array->ended;
+    const auto used = std::ranges::find(ended, task, &kube::TaskUsage::task);
+    if (used != ended.end()) set_usage(record, used->usage);
     const auto found = before_.find(task);
     if (found != before_.end() && found->second->ending) {
       const kube::JobEnding& ending = *found->second->ending;
@@ -210,6 +214,20 @@ class ArrayChanges {
 };
 
 }  // namespace
+
+void set_usage(Record& record, const std::optional<kube::JobUsage>& usage) {
+  record.user_cpu.reset();
+  record.system_cpu.reset();
+  record.max_rss.reset();
+  record.memory_peak.reset();
+  record.steps.clear();
+  if (!usage) return;
+  record.user_cpu = usage->user_cpu;
+  record.system_cpu = usage->system_cpu;
+  record.max_rss = usage->max_rss;
+  if (usage->memory_peak > kube::Bytes{}) record.memory_peak = usage->memory_peak;
+  record.steps = kube::write_steps(*usage);
+}
 
 std::vector<Change> changes_of(const kube::Job* before, const kube::Job& now,
                                const std::string& cluster, base::Instant seen_at) {
@@ -230,7 +248,9 @@ std::vector<Change> changes_of(const kube::Job* before, const kube::Job& now,
   }
   Record record = record_of_job(now, cluster, seen_at);
   if (before != nullptr && record_of_job(*before, cluster, seen_at) == record) return changes;
-  changes.emplace_back(Written{std::move(record)});
+  Written written{.record = std::move(record)};
+  if (!written.record.end_time && !now.status.allocation) written.used_before = now.status.usage;
+  changes.emplace_back(std::move(written));
   return changes;
 }
 

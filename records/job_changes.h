@@ -1,6 +1,7 @@
 // What a change of a Job means for its records. Pure.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -13,6 +14,8 @@ namespace records {
 // The record as it is now, whole.
 struct Written {
   Record record;
+  // What the run before has used, of which the record of a job that waits again is told.
+  std::optional<kube::JobUsage> used_before{};
 };
 // A task of an array has ended. Its record says how and when, and who; where it ran is known only
 // if it was written before.
@@ -27,6 +30,9 @@ struct JobGone {
   base::Instant at{};
 };
 using Change = std::variant<Written, TaskEnded, JobGone>;
+
+// Sets the fields of a record that say what it has used.
+void set_usage(Record& record, const std::optional<kube::JobUsage>& usage);
 
 // `before`: what was seen of the object last; null: nothing. `seen_at`: when `now` came, which is
 // the end of tasks that say none. Cost: the tasks of an array.

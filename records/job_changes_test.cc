@@ -137,6 +137,22 @@ TEST_F(ArrayChangesTest, TheEndOfATaskIsAsItsEndingSaid) {
   EXPECT_EQ(ended[0].end_time, at(9));
 }
 
+TEST_F(ArrayChangesTest, TheEndOfATaskSaysWhatItHasUsed) {
+  start(1, at(5));
+  start(2, at(5));
+  const kube::Job before = array_;
+  end(1, kube::TaskOutcome::kSucceeded);
+  end(2, kube::TaskOutcome::kSucceeded);
+  array_.status.array->ended = {
+      {.task = 2, .usage = {.user_cpu = std::chrono::seconds{3}, .max_rss = kube::Bytes{4'096}}}};
+  const std::vector<Record> ended =
+      records_in<TaskEnded>(changes_of(&before, array_, kCluster, at(9)));
+  ASSERT_EQ(ended.size(), 2U);
+  EXPECT_FALSE(ended[0].user_cpu);
+  EXPECT_EQ(ended[1].user_cpu, std::chrono::seconds{3});
+  EXPECT_EQ(ended[1].max_rss, kube::Bytes{4'096});
+}
+
 TEST_F(ArrayChangesTest, TasksThatEndedBeforeTheFirstLookAreRecords) {
   end(0, kube::TaskOutcome::kSucceeded);
   end(3, kube::TaskOutcome::kCancelled);

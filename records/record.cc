@@ -49,6 +49,16 @@ kube::JobSpec spec_of(const Record& record) {
   return spec;
 }
 
+std::optional<kube::JobUsage> usage_of(const Record& record) {
+  if (!record.user_cpu || !record.system_cpu) return std::nullopt;
+  kube::JobUsage usage{.user_cpu = *record.user_cpu,
+                       .system_cpu = *record.system_cpu,
+                       .max_rss = record.max_rss.value_or(kube::Bytes{}),
+                       .memory_peak = record.memory_peak.value_or(kube::Bytes{})};
+  (void)kube::read_steps(record.steps, usage);
+  return usage;
+}
+
 kube::JobStatus status_of(const Record& record) {
   kube::JobStatus status;
   // Of the two states that no Job has, commands say more than of a job that was canceled.
@@ -65,6 +75,7 @@ kube::JobStatus status_of(const Record& record) {
   status.end_time = record.end_time;
   status.time_limit = record.time_limit;
   status.exit_code = record.exit_code;
+  status.usage = usage_of(record);
   if (!record.hostlist.empty()) {
     status.allocation = kube::Allocation{.hostlist = record.hostlist,
                                          .nodes = record.allocated_nodes,

@@ -105,6 +105,13 @@ struct Record {
   std::optional<std::int32_t> exit_code{};
   std::string preempted_by{};  // "team-a/urgent"
 
+  // Used, as its launcher said at its end; absent: it has said nothing.
+  std::optional<base::Duration> user_cpu{};
+  std::optional<base::Duration> system_cpu{};
+  std::optional<kube::Bytes> max_rss{};
+  std::optional<kube::Bytes> memory_peak{};
+  std::string steps{};  // JSON (kube::write_steps); of tasks of arrays the script
+
   friend bool operator==(const Record&, const Record&) = default;
 };
 

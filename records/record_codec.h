@@ -52,6 +52,11 @@ void visit(Io& io, kube::codec::Like<Record> auto& s) {
   io.field("reason", s.reason);
   io.field("exitCode", s.exit_code);
   io.field("preemptedBy", s.preempted_by);
+  io.field("userCPU", s.user_cpu);
+  io.field("systemCPU", s.system_cpu);
+  io.field("maxRSS", s.max_rss);
+  io.field("memoryPeak", s.memory_peak);
+  io.field("steps", s.steps);
 }
 
 }  // namespace records

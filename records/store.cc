@@ -2,6 +2,7 @@
 
 #include <limits>
 #include <map>
+#include <set>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -11,7 +12,8 @@
 namespace records {
 namespace {
 
-constexpr std::int64_t kVersion = 1;
+// 2: what a run has used. A version has more columns than the one before, and else the same.
+constexpr std::int64_t kVersion = 2;
 constexpr std::int64_t kNoEnd = std::numeric_limits<std::int64_t>::max();
 
 // What a record is known by. NULLs differ from each other in an index, so a job that is no array
@@ -235,7 +237,8 @@ CREATE VIEW job AS SELECT
   datetime(endTime / 1000000, 'unixepoch') AS endTime,
   timeLimit / 1000000 AS timeLimitSeconds, elapsed / 1000000 AS elapsedSeconds,
   suspended / 1000000 AS suspendedSeconds,
-  elapsed / 1000000 * allocatedCPUs AS cpuSeconds, priority, comment
+  elapsed / 1000000 * allocatedCPUs AS cpuSeconds, (userCPU + systemCPU) / 1e6 AS usedCPUSeconds,
+  maxRSS, memoryPeak, priority, comment
 FROM record;)";
 
 base::Status make_tables(Database& database, base::Instant now) {
@@ -247,6 +250,28 @@ base::Status make_tables(Database& database, base::Instant now) {
         database.run("INSERT INTO about VALUES (" + std::to_string(base::micros_since_epoch(now)) +
                      "); PRAGMA user_version = " + std::to_string(kVersion));
   }
+  return status ? transaction.commit() : status;
+}
+
+// A database of an earlier version gets the columns that it lacks, empty, and the view of this one.
+base::Status migrate(Database& database) {
+  auto known = database.prepare("SELECT name FROM pragma_table_info('record')");
+  if (!known) return known.error();
+  std::set<std::string> names;
+  auto has_row = known->step();
+  for (; has_row && *has_row; has_row = known->step()) names.insert(known->text(0));
+  if (!has_row) return has_row.error();
+  known->reset();
+  Transaction transaction{database};
+  base::Status status = transaction.begin();
+  for (const auto& column : columns()) {
+    if (!status || names.contains(column.name)) continue;
+    status = database.run("ALTER TABLE record ADD COLUMN " + column.name +
+                          (column.is_text ? " TEXT NOT NULL DEFAULT ''" : " INTEGER"));
+  }
+  if (status) status = database.run("DROP VIEW job");
+  if (status) status = database.run(kView);
+  if (status) status = database.run("PRAGMA user_version = " + std::to_string(kVersion));
   return status ? transaction.commit() : status;
 }
 
@@ -266,20 +291,30 @@ std::string of_task_sql() {
          " AND ifnull(task, -1) = ifnull(" + parameter_of("task") + ", -1)";
 }
 
+// What a run has used, as far as it is known.
+std::string used() {
+  std::string changed;
+  for (const char* name : {"userCPU", "systemCPU", "maxRSS", "memoryPeak"}) {
+    changed += std::string{", "} + name + " = ifnull(" + parameter_of(name) + ", " + name + ")";
+  }
+  const std::string steps = parameter_of("steps");
+  return changed + ", steps = CASE " + steps + " WHEN '' THEN steps ELSE " + steps + " END";
+}
+
 // A job that waits again has ended a run when it was submitted again.
 std::string close_earlier_sql() {
   const std::string end = parameter_of("submitTime");
   return "UPDATE record SET endTime = " + end + ", elapsed = " + elapsed_at(end) +
-         ", state = CASE preemptedBy WHEN '' THEN 'Requeued' ELSE 'Preempted' END WHERE " +
-         of_task_sql() + " AND restart < " + parameter_of("restart") + " AND endTime IS NULL AND " +
-         end + " IS NOT NULL";
+         ", state = CASE preemptedBy WHEN '' THEN 'Requeued' ELSE 'Preempted' END" + used() +
+         " WHERE " + of_task_sql() + " AND restart < " + parameter_of("restart") +
+         " AND endTime IS NULL AND " + end + " IS NOT NULL";
 }
 
 std::string end_task_sql() {
   const std::string end = parameter_of("endTime");
   return "UPDATE record SET endTime = " + end + ", elapsed = " + elapsed_at(end) +
          ", state = " + parameter_of("state") + ", exitCode = ifnull(" + parameter_of("exitCode") +
-         ", exitCode) WHERE " + of_task_sql() + " AND endTime IS NULL";
+         ", exitCode)" + used() + " WHERE " + of_task_sql() + " AND endTime IS NULL";
 }
 
 std::string add_ended_sql() {
@@ -303,6 +338,7 @@ base::Status prepare_file(Database& database, base::Instant now) {
   if (!version) return version.error();
   if (version->value_or(0) == 0) return make_tables(database, now);
   if (version->value_or(0) == kVersion) return {};
+  if (**version > 0 && **version < kVersion) return migrate(database);
   return base::invalid_argument("the database has version " + std::to_string(**version) +
                                 ", and this program knows " + std::to_string(kVersion));
 }
@@ -350,7 +386,9 @@ base::Status Writer::apply(const Written& change) {
   base::Status status = statements_.upsert.run();
   if (!status || change.record.restart == 0) return status;
   Binder earlier{statements_.close_earlier};
-  visit(earlier, change.record);
+  Record before = change.record;
+  set_usage(before, change.used_before);
+  visit(earlier, before);
   return statements_.close_earlier.run();
 }
 

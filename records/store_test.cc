@@ -309,6 +309,79 @@ TEST_F(StoreTest, ACrashAtAnyWriteLosesNoBatchAndRepeatsNone) {
   EXPECT_TRUE(has_tables);
 }
 
+TEST_F(StoreTest, WhatARunHasUsedIsInItsRecordAlone) {
+  Writer writer = writer_of(file());
+  const kube::Job first = running(job_named("a", 1), at(10));
+  kube::Job again = requeued(first, at(40));
+  again.status.usage = kube::JobUsage{.user_cpu = std::chrono::seconds{7},
+                                      .max_rss = kube::Bytes{4'096},
+                                      .steps = {{.id = "batch"}}};
+  kube::Job second = running(again, at(50));
+  second.status.usage.reset();
+  kube::Job last = ended(second, at(90));
+  last.status.usage = kube::JobUsage{.user_cpu = std::chrono::seconds{9}};
+  ASSERT_TRUE(writer
+                  .write(std::vector<Change>{written(first), written(again), written(second),
+                                             written(last)})
+                  .ok());
+  const std::vector<Record> records = all_in(file());
+  ASSERT_EQ(records.size(), 2U);
+  EXPECT_EQ(records[0].user_cpu, std::chrono::seconds{7});
+  EXPECT_EQ(records[0].max_rss, kube::Bytes{4'096});
+  EXPECT_FALSE(records[0].memory_peak);
+  EXPECT_EQ(job_of(records[0]).status.usage->steps.size(), 1U);
+  EXPECT_EQ(records[1].user_cpu, std::chrono::seconds{9});
+  EXPECT_EQ(records[1].steps, "");
+  EXPECT_EQ(job_of(records[1]).status.usage, last.status.usage);
+}
+
+// The requeue was not seen: nobody knows what the first run has used.
+TEST_F(StoreTest, ARunBeforeIsNotChargedWithTheLast) {
+  Writer writer = writer_of(file());
+  const kube::Job first = running(job_named("a", 1), at(10));
+  kube::Job last = ended(running(requeued(first, at(40)), at(50)), at(90));
+  last.status.usage = kube::JobUsage{.user_cpu = std::chrono::seconds{9}};
+  ASSERT_TRUE(writer.write(std::vector<Change>{written(first), written(last)}).ok());
+  const std::vector<Record> records = all_in(file());
+  ASSERT_EQ(records.size(), 2U);
+  EXPECT_FALSE(records[0].user_cpu);
+  EXPECT_EQ(records[1].user_cpu, std::chrono::seconds{9});
+}
+
+TEST_F(StoreTest, ADatabaseOfAnEarlierVersionGetsTheNewColumns) {
+  std::ifstream text{KUBEGANG_SOURCE_DIR "/records/testing/version_1.sql"};
+  const std::string sql{std::istreambuf_iterator<char>{text}, {}};
+  ASSERT_FALSE(sql.empty());
+  {
+    auto database = Database::open(file(), Database::Access::kWrite);
+    ASSERT_TRUE(database.ok());
+    const base::Status made = database->run(sql);
+    ASSERT_TRUE(made.ok()) << made.error().message;
+  }
+  EXPECT_FALSE(Reader::open(file()).ok());
+  Writer writer = writer_of(file());
+  kube::Job job = ended(running(job_named("a", 2), at(10)), at(90));
+  job.status.usage = kube::JobUsage{.user_cpu = std::chrono::seconds{9}};
+  ASSERT_TRUE(writer.write(std::vector<Change>{written(job)}).ok());
+  const std::vector<Record> records = all_in(file());
+  ASSERT_EQ(records.size(), 2U);
+  EXPECT_EQ(records[0].object, "old");
+  EXPECT_EQ(records[0].state, RecordState::kCompleted);
+  EXPECT_EQ(records[0].elapsed, std::chrono::seconds{40});
+  EXPECT_FALSE(records[0].user_cpu);
+  EXPECT_EQ(records[0].steps, "");
+  EXPECT_EQ(records[1], written(job).record);
+  auto database = Database::open(file(), Database::Access::kRead);
+  ASSERT_TRUE(database.ok());
+  EXPECT_EQ(*database->integer("SELECT usedCPUSeconds FROM job WHERE jobID = 2"), 9);
+  // What was made new and what was migrated have the same columns.
+  (void)writer_of(file("new.db"));
+  auto fresh = Database::open(file("new.db"), Database::Access::kRead);
+  ASSERT_TRUE(fresh.ok());
+  const char* const count = "SELECT count(*) FROM pragma_table_info('record')";
+  EXPECT_EQ(*database->integer(count), *fresh->integer(count));
+}
+
 TEST_F(StoreTest, ADatabaseOfANewerVersionIsRefused) {
   { writer_of(file()); }
   {
