@@ -91,6 +91,8 @@ void Ledger::on_ending(const JobFacts& facts) {
   if (is_of_a_restore(facts)) return;
   const std::string& reason = facts.job.status.ending->reason;
   const StartFacts happened = happened_to(facts);
+  // The pod that took too long is deleted before the verdict is stored.
+  starts_[facts.job.metadata.uid][facts.job.status.starts.value_or(0)].refused = happened.refused;
   const std::string name = title_of(facts.job);
   if (reason == "LostMember") {
     ++tally_.looked["verdict of a loss"];

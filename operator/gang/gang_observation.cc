@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "kube/clock_watch.h"
 #include "operator/gang/pod_pin.h"
 #include "operator/translate/freeze_hazards.h"
 
@@ -332,10 +333,14 @@ class Observer {
     if (view_.members != nullptr && !view_.start_deadline) check_follower(slot, one);
   }
 
-  // A pod that follows another does not hold up its gang forever: those before it ran there.
+  // A pod that follows another does not hold up its gang forever: those before it ran there. The
+  // time since it was first seen is of one clock. Its creation is of the API server's, and limits
+  // what a change of leaders adds.
   void check_follower(const PodSlot& slot, const SlotPod& one) {
     if (one.pod == nullptr || !one.pod->metadata.creation_timestamp) return;
-    const Instant deadline = *one.pod->metadata.creation_timestamp + view_.start_timeout;
+    const Instant created = *one.pod->metadata.creation_timestamp;
+    const Instant since = std::min(one.seen.value_or(created), created + kube::ClockWatch::kOffMax);
+    const Instant deadline = since + view_.start_timeout;
     if (deadline > now_) return look_again_at(deadline);
     add_launch({.node_is_at_fault = true,
                 .node = slot.node,

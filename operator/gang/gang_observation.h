@@ -90,8 +90,9 @@ struct SlotPod {
   // and may be frozen.
   bool is_calm = false;
   std::optional<base::Instant> newest_start;  // of those that run
-  // When this leader first saw all of them run, by its own clock.
+  // When this leader first saw all of them run, and the pod, by its own clock.
   std::optional<base::Instant> seen_running;
+  std::optional<base::Instant> seen;
   // First start and last end of its containers, init containers too.
   std::optional<base::Instant> first_started;
   std::optional<base::Instant> last_finished;
@@ -119,7 +120,8 @@ struct GangView {
   const std::map<std::string, base::Instant>* failing_since = nullptr;
   base::Duration settle = std::chrono::seconds{2};
   std::optional<base::Instant> start_deadline;  // of the gang; nothing once it is ready
-  // The limit for a pod that follows another at its place, from its creation on.
+  // The limit for a pod that follows another at its place, from when this leader first saw it on;
+  // of one that the leader before made, from its creation on (check_follower).
   base::Duration start_timeout = std::chrono::minutes{30};
   bool ready = false;  // all of its pods have run: nothing fails to launch
   const kube::SuccessPolicy* success_policy = nullptr;  // null: all pods have to succeed

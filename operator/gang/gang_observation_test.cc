@@ -296,6 +296,32 @@ TEST_F(GangObservationTest, AStartThatTakesTooLongNamesThePodAndWhatKubeletSays)
   EXPECT_EQ(seen.launch->node, "n2");
 }
 
+// The API server's clock is 29 s behind the operator's, which counts as right. The time from a
+// pod's creation to the deadline is of the operator's alone, but for what an old pod has had.
+TEST_F(GangObservationTest, APodThatFollowsHasItsTimeWhateverTheApiServersClockSays) {
+  ended("a", 0);
+  waiting("b", "ContainerCreating");
+  const Members members{3, {}, 2};
+  const auto seen_at = [&](base::Instant created, std::optional<base::Instant> seen) {
+    pod("b").metadata.creation_timestamp = created;
+    std::vector<SlotPod> pods{SlotPod{std::make_shared<const kube::Pod>(pod("a"))},
+                              SlotPod{std::make_shared<const kube::Pod>(pod("b"))}};
+    pods[1].seen = seen;
+    return observe_gang({.slots = slots_,
+                         .pods = pods,
+                         .failing_since = &failing_since_,
+                         .start_timeout = seconds{20},
+                         .members = &members},
+                        kSeen);
+  };
+  const auto fresh = seen_at(kSeen - seconds{29}, kSeen);
+  EXPECT_FALSE(fresh.launch.has_value());
+  EXPECT_EQ(fresh.look_again, kSeen + seconds{20});
+  EXPECT_TRUE(seen_at(kSeen - seconds{20}, kSeen - seconds{20}).launch.has_value());
+  // A new leader has just seen it.
+  EXPECT_TRUE(seen_at(kSeen - seconds{50}, kSeen).launch.has_value());
+}
+
 // While one of them has an init container to finish, or is still missing, others may wait for it.
 TEST_F(GangObservationTest, KnowsWhetherAPodIsInAnInitContainer) {
   running("a", kSeen - seconds{100});

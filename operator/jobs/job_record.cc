@@ -43,7 +43,10 @@ void JobRecord::put_pod(const std::string& name, std::shared_ptr<const kube::Pod
     SlotPod now{pod};
     SlotPod& known = start.slot_pods[static_cast<std::size_t>(slot->index)];
     const bool is_same = known.pod != nullptr && known.pod->metadata.uid == pod->metadata.uid;
-    if (is_same) now.seen_running = known.seen_running;
+    if (is_same) {
+      now.seen_running = known.seen_running;
+      now.seen = known.seen;
+    }
     known = std::move(now);
   } else if (!is_done(name, *pod)) {
     stale_pods.insert(name);
