@@ -196,6 +196,7 @@ JobRecord& JobBook::make_record(const std::shared_ptr<const kube::Job>& object,
   slot->object = object;
   // The spec that was accepted last. Of a job that is only known from its object that is the
   // present one.
+  take_pods(task);
   slot->basis = object->spec;
   slot->pod_template = templates_.find(uid);
   if (slot->pod_template == nullptr) slot->pod_template = std::make_shared<const TemplateFacts>();
@@ -230,6 +231,7 @@ void JobBook::erase_pod(const kube::ObjectKey& key, const PodPlace& place, const
   if (job == nullptr) return touch(uid_in(place.job_uid));
   // A pod that was made again under its name has another UID: the old one is gone.
   const auto known = job->pods.find(key.name);
+  // Nor does it of a task that waits without a record, until it gets one (take_pods).
   if (known != job->pods.end() &&
       (next == nullptr || known->second->metadata.uid != next->metadata.uid)) {
     // Otherwise the set would grow by one UID for each pod that the job ever had.
@@ -424,13 +426,21 @@ JobRecord* JobBook::take_out(const std::string& uid) {
   JobRecord& job = make_record(finished.object, finished.arrival, finished.id);
   // Its spec was judged before the record was put away (says_it_all).
   job.judge_again = false;
-  // The record is made from the object alone, so it has no pods yet. PodIndex has kept them.
-  pods_.for_each_of(job.key, uid,
+  take_pods(job);
+  touch(uid);
+  return &job;
+}
+
+// Gives a record that was just made the pods that PodIndex has kept. The pods of a task that has
+// not started are of a start that a restore of etcd took away: the next start has the same number,
+// and so the same names.
+void JobBook::take_pods(JobRecord& job) {
+  kube::ObjectKey named = job.key;
+  if (job.task) named.name += "-" + std::to_string(*job.task);
+  pods_.for_each_of(named, job.uid,
                     [&](const std::string& name, const std::shared_ptr<const kube::Pod>& pod) {
                       job.put_pod(name, pod);
                     });
-  touch(uid);
-  return &job;
 }
 
 void JobBook::forget(JobRecord& job) {

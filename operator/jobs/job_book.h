@@ -133,6 +133,7 @@ class JobBook {
   void take_array(JobRecord& array);
   JobRecord* take_out(const std::string& uid);
   void keep_finished(const std::shared_ptr<const kube::Job>& object, std::int64_t arrival,
+  void take_pods(JobRecord& job);
                      sched::JobId id);
   void end_wait_for(const kube::ObjectKey& key);
 

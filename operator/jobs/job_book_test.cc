@@ -6,6 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "api/wellknown.h"
+
 namespace control {
 namespace {
 
@@ -361,6 +363,37 @@ TEST_F(JobBookTest, ADeletedJobStaysUntilItIsForgotten) {
   EXPECT_TRUE(book.marked().empty());
   book.for_each_unfinished([](const JobRecord& left) { EXPECT_EQ(left.uid, "uid-again"); });
   EXPECT_EQ(book.next_due(), base::kNever);
+}
+
+// After a restore of etcd the task waits, and a pod is there of the start that was lost. The next
+// start has that name, so its record knows the pod.
+TEST_F(JobBookTest, ATaskThatStartsTakesThePodsThatHaveItsNames) {
+  kube::Job array = job_object("sweep", "1");
+  array.spec.array = kube::JobArray{.tasks = "1-20"};
+  array.status.job_id = 7;
+  see({array});
+  book.restored();
+  JobRecord& record = *book.find("uid-sweep");
+  for (const int task : {1, 15}) {
+    auto pod = std::make_shared<kube::Pod>();
+    pod->metadata.name = "sweep-" + std::to_string(task) + "-abcde-0";
+    pod->metadata.ns = "team-a";
+    pod->metadata.uid = pod->metadata.name;
+    pod->metadata.labels[std::string{kube::kLabelArrayTask}] = std::to_string(task);
+    pod->metadata.owner_references = {{.api_version = "kubegang.io/v1alpha1",
+                                       .kind = "Job",
+                                       .name = "sweep",
+                                       .uid = "uid-sweep",
+                                       .controller = true}};
+    pod->spec.node_name = "n1";
+    pod->status.phase = kube::PodPhase::kSucceeded;
+    const auto change = pods.observe(kube::key_of(pod->metadata), pod);
+    ASSERT_TRUE(change.after.has_value());
+    EXPECT_TRUE(book.put_pod(kube::key_of(pod->metadata), *change.after));
+  }
+  const JobRecord& task = book.make_task(record, 1, nullptr);
+  ASSERT_EQ(task.pods.size(), 1U);
+  EXPECT_EQ(task.pods.begin()->first, "sweep-1-abcde-0");
 }
 
 // The caller then keeps its node free of jobs, since the pod is in no gang's turn.

@@ -131,7 +131,9 @@ void ControlLoop::restore_kept_pods(JobRecord& array) {
   });
   for (const PodPlace* place : places) {
     const auto task = task_in(place->job_uid);
-    const bool is_good = task && array.array->outcomes.of(*task) == kube::TaskOutcome::kSucceeded;
+    const auto outcome = task ? array.array->outcomes.of(*task) : kube::TaskOutcome::kNone;
+    if (outcome == kube::TaskOutcome::kNone) continue;  // its next start takes it (take_pods)
+    const bool is_good = outcome == kube::TaskOutcome::kSucceeded;
     auto& kept = is_good ? array.array->good_pods : array.array->failed_pods;
     kept.push_back({place->pod->metadata.name, place->pod->metadata.uid});
   }
