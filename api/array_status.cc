@@ -30,6 +30,12 @@ Condition condition(std::string_view type, bool value, std::string reason,
           .reason = std::move(reason)};
 }
 
+bool names_task(std::string_view list, int task) {
+  if (list.empty()) return false;
+  const auto numbers = base::parse_number_list(list, kArrayTasksMax - 1);
+  return numbers && std::ranges::find(*numbers, task) != numbers->end();
+}
+
 }  // namespace
 
 bool names_too_many_tasks(const JobControl& control) {
@@ -117,6 +123,10 @@ JobStatus task_status(const ArrayTask& entry, const JobStatus& of_array) {
   status.priority = of_array.priority;
   status.term = of_array.term;
   status.dependency = of_array.dependency;
+  for (DependencyStatus& term : status.dependency) {
+    const std::string failed = std::exchange(term.failed_tasks, {});
+    if (names_task(failed, entry.task)) term.state = DependencyState::kFailed;
+  }
   status.job_id = entry.job_id;
   status.state = entry.state;
   status.reason = entry.reason;

@@ -469,6 +469,9 @@ struct DependencyStatus {
   std::optional<std::int32_t> task{};    // likewise
   std::optional<base::Duration> delay{};
   DependencyState state = DependencyState::kUnfulfilled;
+  // Of an array that waits by AfterCorr, "8,10-12": for its tasks of these numbers the term has
+  // failed, whatever it is for the others.
+  std::string failed_tasks{};
 
   friend bool operator==(const DependencyStatus&, const DependencyStatus&) = default;
 };

@@ -284,6 +284,7 @@ void visit(Io& io, Like<DependencyStatus> auto& s) {
   io.field("task", s.task);
   io.field("delay", s.delay);
   io.field("state", s.state);
+  io.field("failedTasks", s.failed_tasks);
 }
 
 template <typename Io>

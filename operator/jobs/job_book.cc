@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/cut_text.h"
+#include "base/number_list.h"
 
 #include "operator/gang/gang_observation.h"
 #include "operator/translate/reason_names.h"
@@ -146,6 +147,21 @@ void JobBook::take_array(JobRecord& array) {
                         !array.array->tasks.contains(entry.task);
     if (is_new) make_task(array, entry.task, &entry);
   }
+  for (const kube::DependencyStatus& term : array.object->status.dependency) {
+    const auto failed = base::parse_number_list(term.failed_tasks, kube::kArrayTasksMax - 1);
+    if (failed) take_waiting(array, *failed);
+  }
+}
+
+// The tasks wait in vain, which the rest of their array does not.
+void JobBook::take_waiting(JobRecord& array, const std::vector<int>& tasks) {
+  for (const int number : tasks) {
+    const bool waits = array.array->outcomes.of(number) == kube::TaskOutcome::kNone &&
+                       !array.array->tasks.contains(number);
+    if (!waits) continue;
+    const kube::ArrayTask entry{.task = number, .state = kube::JobState::kPending};
+    make_task(array, number, &entry);
+  }
 }
 
 JobRecord& JobBook::make_task(JobRecord& array, int number, const kube::ArrayTask* stored) {
@@ -180,6 +196,7 @@ JobRecord& JobBook::make_task(JobRecord& array, int number, const kube::ArrayTas
   array.array->add_task(number, task);
   unfinished_[key] = &task;
   if (array.id.number() != 0) set_id(task, sched::JobId::of_task(array.id, number));
+  take_pods(task);
   touch(key);
   return task;
 }
@@ -196,7 +213,6 @@ JobRecord& JobBook::make_record(const std::shared_ptr<const kube::Job>& object,
   slot->object = object;
   // The spec that was accepted last. Of a job that is only known from its object that is the
   // present one.
-  take_pods(task);
   slot->basis = object->spec;
   slot->pod_template = templates_.find(uid);
   if (slot->pod_template == nullptr) slot->pod_template = std::make_shared<const TemplateFacts>();
@@ -215,6 +231,7 @@ bool JobBook::put_pod(const kube::ObjectKey& key, const PodPlace& place) {
     return true;
   }
   // Of a job, or a task, that has ended nothing follows from its pods, once they have ended, too.
+  // Nor does it of a task that waits without a record, until it gets one (take_pods).
   const std::string uid = uid_in(place.job_uid);
   const JobRecord* array = peek(uid);
   if (array != nullptr && array->array && array->key.ns == key.ns && uid != place.job_uid) {
@@ -231,7 +248,6 @@ void JobBook::erase_pod(const kube::ObjectKey& key, const PodPlace& place, const
   if (job == nullptr) return touch(uid_in(place.job_uid));
   // A pod that was made again under its name has another UID: the old one is gone.
   const auto known = job->pods.find(key.name);
-  // Nor does it of a task that waits without a record, until it gets one (take_pods).
   if (known != job->pods.end() &&
       (next == nullptr || known->second->metadata.uid != next->metadata.uid)) {
     // Otherwise the set would grow by one UID for each pod that the job ever had.

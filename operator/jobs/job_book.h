@@ -131,9 +131,10 @@ class JobBook {
                          sched::JobId id);
   std::optional<Outcome> outcome_of_task(sched::JobId id) const;
   void take_array(JobRecord& array);
+  void take_waiting(JobRecord& array, const std::vector<int>& tasks);
   JobRecord* take_out(const std::string& uid);
-  void keep_finished(const std::shared_ptr<const kube::Job>& object, std::int64_t arrival,
   void take_pods(JobRecord& job);
+  void keep_finished(const std::shared_ptr<const kube::Job>& object, std::int64_t arrival,
                      sched::JobId id);
   void end_wait_for(const kube::ObjectKey& key);
 

@@ -75,7 +75,10 @@ std::vector<kube::DependencyStatus> shown_terms(const kube::Job& job,
     one.task = term.task;
     one.delay = term.delay;
     if (const std::int64_t id = dependency.terms[i].job.number(); id != 0) one.job_id = id;
-    if (const auto* was = status_of(term, before)) one.state = was->state;
+    if (const auto* was = status_of(term, before)) {
+      one.state = was->state;
+      one.failed_tasks = was->failed_tasks;
+    }
   }
   return all;
 }

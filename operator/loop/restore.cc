@@ -22,10 +22,12 @@ namespace {
 // Returns true if the scheduler of the last leader knew the job. Any other job is judged and
 // submitted by the ordinary loop, like a new one. An array of which tasks have started stays in the
 // queue whatever becomes of its spec (Wishes::judge).
-bool was_in_queue(const kube::JobStatus& status) {
+bool was_in_queue(const JobRecord& job) {
+  const kube::JobStatus& status = job.wanted();
   const bool has_begun = status.array && (!status.array->tasks.empty() ||
                                           kube::TaskOutcomes{*status.array}.ended() > 0);
-  return status.state && status.job_id &&
+  // A task gets its number when it starts.
+  return status.state && (status.job_id || job.task) &&
          (status.allocation || has_begun || kube::is_true(status.conditions, kube::kAccepted));
 }
 
@@ -84,7 +86,7 @@ void ControlLoop::restore() {
   // 3. a job that has ended takes nothing, and one that was never accepted is submitted by the loop
   std::vector<JobRecord*> in_order;
   jobs_.for_each_unfinished([&](JobRecord& job) {
-    if (job.is_final() || !was_in_queue(job.wanted())) return;
+    if (job.is_final() || !was_in_queue(job)) return;
     if (job.id.number() == 0) number_anew(job);
     in_order.push_back(&job);
   });

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "api/wellknown.h"
+#include "base/number_list.h"
 #include "operator/jobs/status_after.h"
 #include "operator/translate/reason_names.h"
 
@@ -52,6 +53,27 @@ base::Duration rest_after(const kube::ArrayStatus& shown) {
   const auto entries = static_cast<std::int64_t>(shown.tasks.size() + shown.ended.size());
   const auto bytes = entries * kEntryBytes + static_cast<std::int64_t>(texts);
   return base::Duration{std::chrono::seconds{1}} * bytes / kArrayBytesPerSecond;
+}
+
+// So much the CRD takes: more than 18,000 tasks that do not stand side by side. Further ones are
+// left out, and start with the next leader.
+constexpr std::size_t kFailedTwinsBytesMax = 131'072;
+
+// Says of each term for which tasks of the array it has failed: of the others it may be fulfilled,
+// and a new leader has nothing else to tell them apart by. `array`: of its own status.
+void show_failed_twins(const ArrayRecord& record, std::vector<kube::DependencyStatus>& of_array) {
+  for (std::size_t i = 0; i < of_array.size(); ++i) {
+    if (of_array[i].type != kube::DependencyType::kAfterCorr) continue;
+    std::vector<int> failed;
+    for (const auto& [number, task] : record.tasks) {
+      const auto& terms = task->wanted().dependency;
+      const bool waits = !task->is_final() && !task->is_allocated() && i < terms.size();
+      if (waits && terms[i].state == kube::DependencyState::kFailed) failed.push_back(number);
+    }
+    std::string text = base::format_number_list(failed);
+    if (text.size() > kFailedTwinsBytesMax) text.resize(text.rfind(',', kFailedTwinsBytesMax));
+    of_array[i].failed_tasks = std::move(text);
+  }
 }
 
 // What is kept of the room for other writes than commit points that something waits for: one part
@@ -285,6 +307,7 @@ PatchStatus<kube::Job> StatusPublisher::write(JobRecord& job, base::Instant now,
 // yet, what is stored. A task that has ended becomes an outcome.
 void StatusPublisher::gather_tasks(JobRecord& array, base::Instant now) {
   ArrayRecord& record = *array.array;
+  show_failed_twins(record, array.wanted().dependency);
   kube::ArrayStatus& shown = array.wanted().array.emplace();
   bool runs = false;
   std::size_t told = 0;

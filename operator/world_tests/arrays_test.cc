@@ -456,6 +456,31 @@ TEST_F(ArrayTest, TasksWaitForTheirTwins) {
   EXPECT_EQ(array("second").cancelled, "2");
 }
 
+// The other array has ended when a new leader comes, so the term of this one is fulfilled: not for
+// the task whose twin was canceled. Task 9 has no twin.
+TEST_F(ArrayTest, ATaskWhoseTwinHasFailedWaitsInVainAfterAChangeOfLeaders) {
+  json first = tasks("1-3");
+  first["control"] = {{"tasks", {{{"tasks", "2"}, {"cancel", true}}}}};
+  world.apply(gang_job("first", 1, "5s", first));
+  json more = tasks("1-3,9", 1);
+  more["dependency"] = {{"terms", {{{"type", "AfterCorr"}, {"jobName", "first"}}}}};
+  world.apply(gang_job("second", 1, "20s", more));
+  world.run_for(seconds{20});
+  EXPECT_EQ(array("first").succeeded, "1,3") << world.log_tail();
+  ASSERT_EQ(array("second").counts.running, 1) << world.log_tail();
+  EXPECT_EQ(world.job("second").status.dependency.at(0).failed_tasks, "2");
+  world.restart_operator();
+  world.run_for(minutes{2});
+  EXPECT_EQ(array("second").succeeded, "1,3,9") << world.log_tail();
+  EXPECT_EQ(array("second").counts.waiting, 1);
+  // The one that it waits for is gone, too.
+  world.remove_job("first");
+  world.restart_operator();
+  world.run_for(seconds{10});
+  EXPECT_EQ(array("second").counts.waiting, 1) << world.log_tail();
+  expect_no_violations(world);
+}
+
 // What names more tasks than it may is illegal, and is an edit that no schema refuses.
 json names_too_many() {
   const json entry{{"tasks", "0-9999"}, {"suspend", false}};
