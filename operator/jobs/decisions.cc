@@ -206,7 +206,14 @@ void Decisions::on(const sched::StateChange& change, JobRecord& job) {
   if (!job.task) return;
   JobRecord& array = parts_.jobs.array_of(job);
   if (array.judge_when_free) parts_.jobs.touch(array.uid);  // it may have been the last one
-  if (!is_terminal(change.state) && job.wanted().held) {
+  if (is_terminal(change.state)) return;
+  // A hold that was told while it ran had no effect. It is told again for the task that waits now.
+  if (const auto told = array.array->told_holds.find(*job.task);
+      told != array.array->told_holds.end() && std::exchange(told->second, false)) {
+    array.array->told_generation = -1;
+    parts_.jobs.touch(array.uid);
+  }
+  if (job.wanted().held) {
     hold_array(array, job.wanted().held->reason);
   }
 }

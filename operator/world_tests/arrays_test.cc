@@ -481,6 +481,25 @@ TEST_F(ArrayTest, ATaskWhoseTwinHasFailedWaitsInVainAfterAChangeOfLeaders) {
   expect_no_violations(world);
 }
 
+TEST_F(ArrayTest, ATaskThatIsHeldWhileItRunsIsHeldOnceItWasRequeued) {
+  world.apply(gang_job("sweep", 1, "20s", tasks("1-2")));
+  world.run_for(seconds{5});
+  json entry{{"tasks", "1"}, {"hold", true}};
+  world.patch_job("sweep", {{"control", {{"tasks", {entry}}}}});
+  world.run_for(seconds{2});
+  entry["requeueRequest"] = 1;
+  world.patch_job("sweep", {{"control", {{"tasks", {entry}}}}});
+  world.run_for(seconds{40});
+  EXPECT_EQ(array("sweep").succeeded, "2") << world.log_tail();
+  ASSERT_EQ(array("sweep").tasks.size(), 1U);
+  EXPECT_EQ(array("sweep").tasks.front().reason, "JobHeldUser");
+  entry["hold"] = false;
+  world.patch_job("sweep", {{"control", {{"tasks", {entry}}}}});
+  ASSERT_TRUE(ends("sweep")) << world.log_tail();
+  EXPECT_EQ(array("sweep").succeeded, "1-2");
+  expect_no_violations(world);
+}
+
 // What names more tasks than it may is illegal, and is an edit that no schema refuses.
 json names_too_many() {
   const json entry{{"tasks", "0-9999"}, {"suspend", false}};
