@@ -69,8 +69,7 @@ std::vector<JobId> fill_and_queue(World& world, int nodes, int waiting) {
     request.time_limit = std::chrono::minutes{600} + up_to_minutes(prng, 840);
     running.push_back(world.submit(request));
   }
-  world.pass();
-  world.settle();
+  world.start_waiting();
   for (int i = 0; i < waiting; ++i) {
     const int count = 1 + static_cast<int>(prng.below(4));
     JobRequest request = nodes_job(count);
@@ -96,8 +95,7 @@ std::vector<JobId> fill_with_tasks_and_queue(World& world, int nodes, int waitin
   for (int i = 0; i < nodes * kCoresPerNode / kTasks; ++i) {
     running.push_back(submit(kTasks, std::chrono::minutes{600} + up_to_minutes(prng, 840)));
   }
-  world.pass();
-  world.settle();
+  world.start_waiting();
   for (int i = 0; i < waiting; ++i) {
     const auto more = static_cast<int>(prng.below(13));
     submit(kTasks + 1 + more, up_to_minutes(prng, 240));
@@ -132,8 +130,7 @@ std::vector<JobId> fill_memory_and_queue(World& world, int nodes, int waiting) {
     const auto limit = std::chrono::minutes{600} + up_to_minutes(prng, 840);
     running.push_back(submit(MemoryMiB{30'000}, limit));
   }
-  world.pass();
-  world.settle();
+  world.start_waiting();
   for (int i = 0; i < waiting; ++i) {
     const auto more = static_cast<std::int64_t>(prng.below(10));
     submit(MemoryMiB{31'000 + 1'000 * more}, up_to_minutes(prng, 240));
