@@ -71,13 +71,15 @@ class Projector {
   // Finds each member in the lists. To be called after a change of which jobs are in it.
   void find_slots() {
     slots_.clear();
-    for (const JobId job : out_.members) {
+    slots_.reserve(out_.members.size());
+    const std::vector<std::int32_t> in_lists = lists_.slots_of(out_.members);
+    for (std::size_t i = 0; i < in_lists.size(); ++i) {
       // A dying job has no row, but its processes run until its pods are gone, so that they can
       // handle SIGTERM (13.10).
-      const bool always = state_.dying.contains(job);
-      slots_.push_back({.in_lists = lists_.slot_of(job),
+      const bool always = state_.dying.contains(out_.members[i]);
+      slots_.push_back({.in_lists = in_lists[i],
                         .always = always,
-                        .never = !always && blocked_.contains(job)});
+                        .never = !always && blocked_.contains(out_.members[i])});
     }
   }
 
@@ -175,7 +177,7 @@ class Projector {
     // again closes a loop. All signatures are kept, and not the first one only, because the first
     // slots often lead into the loop without being part of it: a job that joined as FILLER moves to
     // the back at its second tick (R6.6).
-    const GangLists at_first = lists_;
+    GangLists at_first = lists_;
     std::vector<std::vector<std::int32_t>> signatures;
     std::vector<timetable::Timeline::PodSet> runs;
     std::vector<bool> seen(out_.members.size(), false);
@@ -204,12 +206,12 @@ class Projector {
       note_kills(base::slot_begin(first + static_cast<std::int64_t>(slot) + 1, grid_.slice));
       const auto same = std::find(signatures.begin(), signatures.end(), lists_.signature());
       if (same == signatures.end()) continue;
-      set_loop(at_first, first, static_cast<std::size_t>(same - signatures.begin()), slot + 1,
-               runs);
+      set_loop(std::move(at_first), first, static_cast<std::size_t>(same - signatures.begin()),
+               slot + 1, runs);
       return;
     }
     // No repetition in as many slots as a timetable may have in its cycle.
-    set_loop(at_first, first, 0, window(runs), runs);
+    set_loop(std::move(at_first), first, 0, window(runs), runs);
   }
 
   // Returns true if run(t) up to known_until is enough, with these pods seen.
@@ -257,14 +259,13 @@ class Projector {
   }
 
   // Makes slots [from, end) after `first` repeat forever.
-  void set_loop(const GangLists& at_first, std::int64_t first, std::size_t from, std::size_t end,
+  void set_loop(GangLists loop_lists, std::int64_t first, std::size_t from, std::size_t end,
                 const std::vector<timetable::Timeline::PodSet>& runs) {
     plan_slots(first, from, runs);
     out_.known_until = base::kNever;
     out_.loop_start = first + static_cast<std::int64_t>(from);
     // Played once more from the first slot, which costs less than 64 copies of the lists on the
     // way.
-    GangLists loop_lists = at_first;
     for (std::size_t i = 0; i < from; ++i) loop_lists.tick();
     loop_lists.take_actions();
     loop_lists.record_kills_only(false);
@@ -299,10 +300,12 @@ class Projector {
 // Those in the lists and those that are going to join, ascending: a member's position is its pod.
 std::vector<JobId> members_of(const ComponentState& state) {
   std::vector<JobId> members = state.lists.jobs();
+  const auto in_lists = static_cast<std::ptrdiff_t>(members.size());
   for (const PendingOp& op : state.pending) {
     if (op.join && !state.lists.contains(*op.join)) members.push_back(*op.join);
   }
-  std::sort(members.begin(), members.end());
+  std::sort(members.begin() + in_lists, members.end());
+  std::inplace_merge(members.begin(), members.begin() + in_lists, members.end());
   return members;
 }
 
@@ -350,10 +353,11 @@ void Projection::index() {
     for (const std::uint32_t pod : timeline.cycle[i]) cycle_slots[pod] |= std::uint64_t{1} << i;
   }
   places.assign(members.size(), -1);
-  for (std::size_t i = 0; i < settled_places.size(); ++i) {
-    const auto at = std::lower_bound(members.begin(), members.end(), settled_places[i].job);
-    if (at == members.end() || *at != settled_places[i].job) continue;
-    places[static_cast<std::size_t>(at - members.begin())] = static_cast<std::int32_t>(i);
+  std::uint32_t pod = 0;  // most often the place after a job's is that of the next member
+  for (std::size_t i = 0; i < settled_places.size(); ++i, ++pod) {
+    const JobId job = settled_places[i].job;
+    if (pod >= members.size() || members[pod] != job) pod = pod_of(job);
+    if (pod < members.size() && members[pod] == job) places[pod] = static_cast<std::int32_t>(i);
   }
 }
 

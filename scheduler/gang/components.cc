@@ -21,10 +21,12 @@ void Components::start(Job& job, base::Instant now) {
   CHECK(!job.turn.in_gang, to_string(job.id));
   const Closure around = closure(job);
   job.turn.in_gang = true;
-  touched_.push_back(job.id);
   mark(job, now);
-  if (around.components.empty() && around.loose.empty()) return;  // 1
-  if (!has_rivals(job)) return;               // beside a component, in conflict with no job
+  // It may be beside a component, and in conflict with no job.
+  if ((around.components.empty() && around.loose.empty()) || !has_rivals(job)) {  // 1
+    touched_.push_back(job.id);
+    return;
+  }
   Component& component = merge(around, now);  // 2
   // A copy is asked if the start is urgent: in the lists themselves the job may have to stand
   // behind others that have been waiting to join.

@@ -43,6 +43,9 @@ namespace sched::gang {
 // What the lists have to know of the job: REQUIRES that it has an allocation. Not suspended.
 Newcomer newcomer_of(const Job& job, const Cluster& cluster);
 
+// Nodes on which any of the jobs has an allocation, ascending.
+std::vector<NodeIndex> nodes_of(const std::vector<const Job*>& jobs);
+
 class Components {
  public:
   // `publishes`: whether timetables are taken. Otherwise run(t) is projected only as far as it is
@@ -129,7 +132,7 @@ class Components {
   // What has to be one component: see closure().
   struct Closure {
     Ids components;
-    std::vector<Job*> loose;  // tracked jobs in no component yet
+    std::vector<Job*> loose;  // tracked jobs in no component yet, in table order
   };
   std::unique_ptr<Component> new_component(base::Instant at) const;
   // --- components.cc ---

@@ -63,13 +63,14 @@ bool share(const Cluster& cluster, const NodeAllocation& use, const Job& job) {
 }  // namespace
 
 // Symmetric, and independent of whether the jobs are tracked: also asked of jobs that are not ready
-// yet. Cost: O(nodes of a × nodes of b).
+// yet. Walks the nodes of the job with fewer of them: of a wide job each node asks.
 bool Components::conflicts(const Job& a, const Job& b) const {
   if (!related(cluster_, a, b)) return false;
-  for (const NodeAllocation& use : a.allocation.nodes) {
-    if (share(cluster_, use, b)) return true;
-  }
-  return false;
+  const bool a_is_wider = a.allocation.nodes.size() > b.allocation.nodes.size();
+  const Job& narrow = a_is_wider ? b : a;
+  const Job& wide = a_is_wider ? a : b;
+  return std::any_of(narrow.allocation.nodes.begin(), narrow.allocation.nodes.end(),
+                     [&](const NodeAllocation& use) { return share(cluster_, use, wide); });
 }
 
 // Visits the tracked jobs with which `job` is in conflict, until visit() returns false. A rival on
@@ -85,6 +86,19 @@ void Components::for_each_rival(const Job& job, const Visit& visit) const {
   }
 }
 
+std::vector<NodeIndex> nodes_of(const std::vector<const Job*>& jobs) {
+  std::vector<NodeIndex> nodes;
+  for (const Job* job : jobs) {
+    for (const NodeAllocation& use : job->allocation.nodes) {
+      // Neighbors in the table are often on one node.
+      if (nodes.empty() || nodes.back() != use.node) nodes.push_back(use.node);
+    }
+  }
+  std::sort(nodes.begin(), nodes.end());
+  nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+  return nodes;
+}
+
 // Cost: O(jobs on the nodes of `job`), fewer if it has a rival.
 bool Components::has_rivals(const Job& job) const {
   bool found = false;
@@ -95,39 +109,35 @@ bool Components::has_rivals(const Job& job) const {
   return found;
 }
 
-// Returns the jobs and components that have to be one component when `seed` joins or is in one.
+// Returns the jobs and components that have to be one component when `seed` joins.
 //
-// 1. Start from the seed, which is open.
-// 2. An open job reaches its rivals, and the components of all jobs on its nodes, since no node is
-//    in two components.
-// 3. A job that is reached is open too if it is in no component (it is "loose"). A component leads
-//    no further: all rivals of its members are its members already.
+// 1. Its rivals: each is in a component, or in none (it is "loose").
+// 2. The components of all jobs on the nodes of the seed and of these, since no node is in two
+//    components.
+//
+// That leads no further: all rivals of a component's members are its members already, and a loose
+// job has no rival but the seed, or it would be in a component.
 Components::Closure Components::closure(const Job& seed) const {
   Closure closure;
-  std::set<JobId> seen{seed.id};
-  std::vector<const Job*> open{&seed};
-  const auto reach = [&](const Job& job) {
-    if (job.turn.component == nullptr) {
-      if (!seen.insert(job.id).second) return;
-      closure.loose.push_back(jobs_.find(job.id));
-      open.push_back(&job);
-    } else {
-      closure.components.insert(job.turn.component->upkeep.id);
-    }
-  };
-  while (!open.empty()) {
-    const Job& job = *open.back();
-    open.pop_back();
-    for_each_rival(job, [&](const Job& rival) {
-      reach(rival);
-      return true;
-    });
-    for (const NodeAllocation& use : job.allocation.nodes) {
-      if (!cluster_.exists(use.node)) continue;
-      for (const Job* other : usage_.jobs_on(use.node)) {
-        if (other->turn.component != nullptr && other->turn.component != job.turn.component)
-          reach(*other);
-      }
+  for_each_rival(seed, [&](const Job& rival) {  // 1
+    if (rival.turn.component == nullptr) closure.loose.push_back(jobs_.find(rival.id));
+    return true;
+  });
+  const auto in_order = [](const Job* a, const Job* b) { return a->table_order < b->table_order; };
+  if (!std::is_sorted(closure.loose.begin(), closure.loose.end(), in_order))
+    std::sort(closure.loose.begin(), closure.loose.end(), in_order);
+  closure.loose.erase(std::unique(closure.loose.begin(), closure.loose.end()),
+                      closure.loose.end());
+  std::vector<const Job*> jobs{closure.loose.begin(), closure.loose.end()};  // 2
+  jobs.push_back(&seed);
+  const Component* last = nullptr;
+  for (const NodeIndex node : nodes_of(jobs)) {
+    if (!cluster_.exists(node)) continue;
+    for (const Job* other : usage_.jobs_on(node)) {
+      const Component* const component = other->turn.component;
+      if (component == nullptr || component == last) continue;
+      closure.components.insert(component->upkeep.id);
+      last = component;
     }
   }
   return closure;
@@ -161,7 +171,7 @@ std::string Components::check_run(const Component& component, base::Instant t) c
 }
 
 // 1. No component is ahead of time, and each member knows its component.
-// 2. No node belongs to two components, and rivals are in one.
+// 2. No node belongs to two components, rivals are in one, and a job in none has no rival.
 // 3. Jobs in conflict do not run at the same time, unless both are dying.
 // 4. The lists hold I1 to I5, except between a departure and the boundary that fills its hole: then
 // I3 (no job waits that fits) is broken on purpose.
@@ -194,6 +204,10 @@ std::string Components::check_invariants(base::Instant now) const {
     if (in_between) continue;  // a hole that waits for its boundary
     if (std::string broken = component->state.lists.check_invariants(); !broken.empty())
       return broken;
+  }
+  for (const auto& [order, job] : jobs_.all()) {
+    if (job->turn.in_gang && job->turn.component == nullptr && has_rivals(*job))
+      return "job " + to_string(job->id) + " has a rival, and is in no component";
   }
   return {};
 }

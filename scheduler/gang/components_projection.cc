@@ -61,9 +61,11 @@ void Components::project_stale() {
     // Only nodes of members that run at other times than before have a new timetable.
     const std::vector<bool> changed = changed_pods(component, component.state.base);
     const std::vector<JobId>& members = component.projection.members;
+    std::vector<const Job*> jobs;
     for (std::size_t pod = 0; pod < members.size(); ++pod) {
-      if (changed[pod]) mark(*jobs_.find(members[pod]), upkeep.publish_at);
+      if (changed[pod]) jobs.push_back(jobs_.find(members[pod]));
     }
+    for (const NodeIndex node : nodes_of(jobs)) dirty_nodes_.set_no_later(node, upkeep.publish_at);
     upkeep.before.clear();
     quiet_no_longer_than(component, component.state.base);
     update_due(component);

@@ -19,6 +19,7 @@ std::vector<Place> merge_lists(const std::vector<std::vector<Place>>& lists, con
     std::size_t position;
     bool operator>(const Head& other) const { return order > other.order; }
   };
+  if (lists.size() == 1) return lists.front();
   std::priority_queue<Head, std::vector<Head>, std::greater<>> heads;
   const auto push = [&](std::size_t list, std::size_t position) {
     if (position == lists[list].size()) return;
@@ -62,12 +63,14 @@ Component& Components::merge(const Closure& closure, base::Instant now) {
     remember(part, *merged);
     merged->state.collected_at = std::max(merged->state.collected_at, part.state.collected_at);
   }
+  std::vector<Place> loose;
   for (Job* job : closure.loose) {  // 2
     settle_(*job);
     // FILLER, not ACTIVE: a job that had no rival did not use up a slice that others waited for, so
     // it is not moved back at the next tick.
-    lists.push_back({Place{job->id, EntryRow::kFiller, true, false}});
+    loose.push_back({job->id, EntryRow::kFiller, true, false});
   }
+  if (!loose.empty()) lists.push_back(std::move(loose));
   std::stable_sort(merged->state.pending.begin(), merged->state.pending.end(),
                    [](const PendingOp& a, const PendingOp& b) { return a.at < b.at; });
   GangLists* const only = closure.components.size() == 1 && closure.loose.empty()  // 3

@@ -40,6 +40,17 @@ std::int32_t GangLists::index_of(JobId job) const {
   return at != index_of_.end() && at->first == job ? at->second : -1;
 }
 
+std::vector<std::int32_t> GangLists::slots_of(const std::vector<JobId>& jobs) const {
+  std::vector<std::int32_t> slots;
+  slots.reserve(jobs.size());
+  auto at = index_of_.begin();
+  for (const JobId job : jobs) {
+    while (at != index_of_.end() && at->first < job) ++at;
+    slots.push_back(at != index_of_.end() && at->first == job ? at->second : -1);
+  }
+  return slots;
+}
+
 // Local numbers keep the active maps as small as the component, however large the cluster is. A
 // number is never given back; is_lean() says when that wastes too much.
 std::int32_t GangLists::local_node(NodeIndex node) {

@@ -113,9 +113,9 @@ class GangLists {
   bool runs(JobId job) const;
   // Returns true if a tick or a start may kill a job.
   bool may_kill() const;
-  // Where the job is held here, for runs(slot): valid until a job is added or removed. REQUIRES:
-  // contains(job).
-  std::int32_t slot_of(JobId job) const { return index_of(job); }
+  // Where each of these jobs, which ascend, is held here, for runs(slot): valid until a job is
+  // added or removed; -1 = it is not.
+  std::vector<std::int32_t> slots_of(const std::vector<JobId>& jobs) const;
   bool runs(std::int32_t slot) const { return entries_[static_cast<std::size_t>(slot)].resumed; }
   JobId job_at(std::int32_t slot) const { return entries_[static_cast<std::size_t>(slot)].job; }
   // All slots are below.
