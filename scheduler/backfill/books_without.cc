@@ -1,6 +1,8 @@
 #include "scheduler/backfill/books_without.h"
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 namespace sched {
 
@@ -11,6 +13,7 @@ namespace sched {
 // themselves, which packs them if that is due.
 Chooser& BooksWithout::first(std::size_t count, const Victims* victims) {
   const bool is_real = count == 0 && victims == nullptr;
+  if (is_on_nodes_) release();
   if (ends_.counts_cores()) {
     take_away(count, victims);
     return books_.selector();
@@ -20,10 +23,28 @@ Chooser& BooksWithout::first(std::size_t count, const Victims* victims) {
   return books_.selector();
 }
 
+// In the order of the job table; a job may be on several of the nodes.
+Chooser& BooksWithout::on(const NodeSet& nodes, base::Instant at) {
+  release();
+  std::vector<const Job*> gone;
+  for (int rank = nodes.next(0); rank >= 0; rank = nodes.next(rank + 1)) {
+    for (const Job* const job : books_.usage().jobs_on(cluster_.node_at(rank))) {
+      if (!job->completing() && ends_.guess(*job) <= at) gone.push_back(job);
+    }
+  }
+  std::ranges::sort(gone, {}, &Job::table_order);
+  gone.erase(std::unique(gone.begin(), gone.end()), gone.end());
+  trial_ = books_.selector().begin_trial();
+  is_on_nodes_ = true;
+  for (const Job* const job : gone) trial_->remove(job->select, Selector::Trial::Keep::kNothing);
+  return books_.selector();
+}
+
 // A trial changes the selector's books and puts them back when it ends. No other part may look at
 // them, or change them, while it lasts.
 void BooksWithout::release() {
   trial_.reset();
+  is_on_nodes_ = false;
   gone_victims_ = nullptr;
   gone_ = 0;
 }

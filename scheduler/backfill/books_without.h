@@ -1,24 +1,26 @@
 // BooksWithout: the selector's books without the jobs that end first, however many, and without the
-// victims of a job.
+// victims of a job; or without the jobs on some nodes that end by an instant.
 //
 // Where no two jobs share a core they are a trial of the selector, which stays as the last question
 // left it: the next one takes more jobs away, or puts the last ones back. Where jobs are stacked
 // rows would be packed for each question, so the books are copied without the jobs that are gone,
-// and
-// the copy is kept for the next question that comes to as many.
+// and the copy is kept for the next question that comes to as many.
 //
-// Threads: none. Cost: of() Trial::remove() or put_back() for the jobs between the last question
-// and this one; where jobs are stacked Trial::copy() besides, once for each number of jobs.
+// Threads: none. Cost: first() Trial::remove() or put_back() for the jobs between the last question
+// and this one; where jobs are stacked Trial::copy() besides, once for each number of jobs. on()
+// Trial::remove() for each job that is gone.
 #pragma once
 
 #include <cstddef>
 #include <map>
 #include <memory>
 
+#include "base/time.h"
 #include "scheduler/backfill/ends.h"
 #include "scheduler/backfill/victims.h"
 #include "scheduler/jobs/job_books.h"
 #include "scheduler/model/cluster.h"
+#include "scheduler/model/node_set.h"
 #include "scheduler/select/selector.h"
 
 namespace sched {
@@ -33,6 +35,10 @@ class BooksWithout {
   // ends. Valid until the next call. REQUIRES: no trial but this object's own lives; the ends are
   // read, unless nothing is taken away; release() before the victims change.
   Chooser& first(std::size_t count, const Victims* victims);
+  // The books at an instant on these nodes, of which alone they may be asked: without the jobs
+  // there that end by then. In a large cluster most of those that end by then are elsewhere. Valid
+  // until the next call. REQUIRES: as first().
+  Chooser& on(const NodeSet& nodes, base::Instant at);
   // The selector's books are the real ones again.
   void release();
   // The books are about to change, or have changed.
@@ -48,7 +54,8 @@ class BooksWithout {
   Ends& ends_;
   std::unique_ptr<Selector::Trial> trial_;
   const Victims* gone_victims_ = nullptr;  // these are taken away in the trial …
-  std::size_t gone_ = 0;                   // … and the number of ends
+  std::size_t gone_ = 0;                   // … and the number of ends; …
+  bool is_on_nodes_ = false;               // … or the jobs of on()
   Copies copies_;                          // without victims
   Copies victim_copies_;                   // without these
   Victims::Jobs copies_victims_;

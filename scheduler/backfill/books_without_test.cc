@@ -54,6 +54,38 @@ TEST_P(BooksWithoutTest, SoManyJobsAreGone) {
   EXPECT_EQ(chosen(0, "abcd"), "-");
 }
 
+// Goal: a question sees the jobs on its nodes gone that end by its instant, and no other. Method:
+// later, earlier, on other nodes, and by count in between.
+TEST_P(BooksWithoutTest, OnSomeNodesJobsAreGoneThatEndByThen) {
+  if (GetParam() == 2) return;  // cores cannot be counted there
+  const auto on = [&](const std::string& letters, double instant) {
+    const NodeSet nodes = world_.set_of(letters);
+    return world_.chosen(books_.on(nodes, at(instant)), *asks_, nodes);
+  };
+  EXPECT_EQ(on("abcd", 9), "-");
+  EXPECT_EQ(on("abcd", 10), "a");
+  EXPECT_EQ(on("bcd", 20), "b");
+  EXPECT_EQ(on("cd", 40), "c");
+  EXPECT_EQ(on("cd", 29), "-") << "3 and 4 are back";
+  EXPECT_EQ(chosen(1, "abcd"), "a") << "and no job of these nodes is gone";
+  EXPECT_EQ(chosen(1, "cd"), "-");
+  EXPECT_EQ(on("d", 40), "d");
+  books_.release();
+  EXPECT_EQ(world_.chosen(world_.books.selector(), *asks_, world_.set_of("abcd")), "-");
+}
+
+// Goal: a job on several of the nodes is taken away once.
+TEST_P(BooksWithoutTest, OnSomeNodesAJobOnTwoOfThemIsGoneFromBoth) {
+  if (GetParam() == 2) return;
+  world_.end(1);
+  world_.end(2);
+  world_.running(7, "ab", 30);
+  world_.ends_at(1);
+  const NodeSet nodes = world_.set_of("ab");
+  EXPECT_EQ(world_.chosen(books_.on(nodes, at(29)), *asks_, nodes), "-");
+  EXPECT_EQ(world_.chosen(books_.on(nodes, at(30)), *asks_, nodes), "a");
+}
+
 TEST_P(BooksWithoutTest, ReleasedTheyAreTheRealBooks) {
   EXPECT_EQ(chosen(2, "abcd"), "a");
   books_.release();

@@ -48,11 +48,6 @@ void Lookahead::begin(base::Instant now) {
   if (!ends_.go_to(now)) changed();
 }
 
-void Lookahead::release() {
-  books_without_.release();
-  ripe_books_.release();
-}
-
 void Lookahead::started(const Job& job) {
   victims_.forget();
   // Room and copies are kept only where cores cannot be counted, and there the ends are read again.
@@ -169,9 +164,8 @@ Lookahead::Answer Lookahead::when_ripe(Search& search) {
 
 std::optional<Lookahead::Answer> Lookahead::ask_ripe(const Search& search, Ripening& ripening,
                                                      const Ripening::Enough& ripe) {
-  books_without_.release();
-  const RipeBooks::Then then = ripe_books_.with(ripe, ripening, search.question.nodes);
-  return ask_selector(search, then.books, then.nodes, ripe.at);
+  const NodeSet nodes = ripening.ripe(search.question.nodes, ripe);
+  return ask_selector(search, books_without_.on(nodes, ripe.at), nodes, ripe.at);
 }
 
 // --- in general: the steps of the header ---
@@ -339,7 +333,6 @@ std::optional<Lookahead::Answer> Lookahead::ask(Search& search, std::size_t gone
   if (search.is_refused(gone)) return std::nullopt;
   std::optional<Answer> answer;
   if (search.may_fit(gone)) {
-    ripe_books_.release();
     Chooser& books = books_without_.first(gone, search.victims);
     answer = ask_selector(search, books, search.question.nodes, start);
   }

@@ -23,9 +23,7 @@
 //   CoreCount, RowRooms, Refusals
 //                  what is known before the selector is asked: free cores where they can be
 //                  counted; the most that there may be where jobs are stacked; what was refused
-//   BooksWithout, RipeBooks
-//                  the selector's books as they will be. They stay as the last question left them,
-//                  and the next one moves on from there
+//   BooksWithout   the selector's books as they will be
 // The ends are read only when a question needs them: if a stacked job can start now follows from
 // the books alone.
 //
@@ -47,7 +45,6 @@
 #include "scheduler/backfill/ends.h"
 #include "scheduler/backfill/needs.h"
 #include "scheduler/backfill/refusals.h"
-#include "scheduler/backfill/ripe_books.h"
 #include "scheduler/backfill/ripening.h"
 #include "scheduler/backfill/row_rooms.h"
 #include "scheduler/backfill/victims.h"
@@ -77,7 +74,7 @@ class Lookahead {
   void end() { release(); }
   // The books are about to change. The next question sees how they are then, if one of these tells
   // what happened: this job has started; or anything else.
-  void release();
+  void release() { books_without_.release(); }
   void started(const Job& job);
   void changed();
 
@@ -155,9 +152,7 @@ class Lookahead {
   std::uint64_t ripenings_generation_ = 0;  // of the ends, that ripenings_ are of
   RowRooms rooms_{cluster_, books_, ends_};
   Refusals refusals_;
-  // Both change the selector's books; before one is asked the other is released.
   BooksWithout books_without_{cluster_, books_, ends_};
-  RipeBooks ripe_books_{cluster_, books_, ends_};
 };
 
 }  // namespace sched

@@ -84,4 +84,14 @@ Ripening::Enough Ripening::first_enough(const NodeSet& nodes, const Needs& needs
   return enough;
 }
 
+NodeSet Ripening::ripe(const NodeSet& nodes, const Enough& enough) {
+  NodeSet ripe = cluster_.no_nodes();
+  for (std::size_t i = 0; i < enough.count; ++i) {
+    const Node* const next = node(i);
+    if (next == nullptr || next->at > enough.at) break;
+    if (nodes.test(next->rank)) ripe.set(next->rank);
+  }
+  return ripe;
+}
+
 }  // namespace sched

@@ -54,6 +54,8 @@ class Ripening {
   // together have the cores and the memory that it needs in all; kNever if there is none. A job
   // cannot start earlier. REQUIRES: needs.each is what this was made for.
   Enough first_enough(const NodeSet& nodes, const Needs& needs);
+  // Those of the nodes that are ripe by then, and among the first that are enough.
+  NodeSet ripe(const NodeSet& nodes, const Enough& enough);
 
  private:
   bool is_enough(int rank) const;
