@@ -76,6 +76,10 @@ std::vector<JobId> Scheduler::head_of_queue(std::size_t jobs_max) const {
   return engine_->head_of_queue(jobs_max);
 }
 
+StateCopy Scheduler::copy(base::Instant now) const {
+  return engine_->copy(now);
+}
+
 UsageState Scheduler::usage() const {
   return engine_->usage();
 }

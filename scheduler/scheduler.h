@@ -31,6 +31,7 @@
 #include "scheduler/plan.h"
 #include "scheduler/priority/priority_views.h"
 #include "scheduler/priority/usage_state.h"
+#include "scheduler/state_copy.h"
 
 namespace sched {
 
@@ -137,6 +138,10 @@ class Scheduler {
 
   // The licenses that jobs hold, by name. A name that once was in use stays, with 0.
   const Licenses& licenses_in_use() const;
+
+  // All that another scheduler needs to go on from `now` on its own, but for the configuration.
+  // REQUIRES: as step() does of `now`. Cost: O(jobs + nodes + what is published).
+  StateCopy copy(base::Instant now) const;
 
   // Empty, or which invariant is broken (6.13; shares, memory, all or nothing). Cost:
   // O(everything); for tests.

@@ -3,7 +3,7 @@
 // into JobBooks.
 //
 // Files: cluster_events.cc (nodes, configuration), user_events.cc (submit, hold, cancel, …),
-// arrays.cc (tasks of arrays, 13.4),
+// arrays.cc (tasks of arrays, 13.4), copy.cc (for a forecast),
 // start.cc (T2, preemption), end.cc (T5 to T7), time.cc (wakes, passes, time limits), restore.cc (a
 // new leader).
 #pragma once
@@ -39,6 +39,7 @@
 #include "scheduler/queue/dependencies.h"
 #include "scheduler/queue/job_queue.h"
 #include "scheduler/scheduler.h"
+#include "scheduler/state_copy.h"
 
 namespace sched {
 
@@ -72,6 +73,7 @@ class Engine : private PassActions, private gang::TurnEvents {
   std::vector<PriorityView> priorities_of(JobId id, base::Instant now);
   const Licenses& licenses_in_use() const { return resource_limits_.licenses().in_use(); }
   PartitionIndex known_partition(const std::string& name) { return cluster_.known_partition(name); }
+  StateCopy copy(base::Instant now);
   // Empty, or what is inconsistent; for tests. Cost: O(everything).
   std::string check_invariants();
   void restore_from_published(base::Instant now, std::vector<JobFacts> jobs,

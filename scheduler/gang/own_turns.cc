@@ -209,6 +209,7 @@ void OwnTurns::restore(const std::vector<NodePlan>& published) {
     }
     carry_over();
   }
+  if (!publishes_) return;
   // Each published node is looked at once: its plan may have to differ, or be withdrawn.
   for (const NodePlan& plan : published) {
     if (cluster_.exists(plan.node) && !plan.entries.empty()) plans_.set_published(plan);
@@ -295,6 +296,12 @@ std::vector<NodePlan> OwnTurns::take_plans(base::Instant now) {
   CHECK(publishes_);
   components_.project_stale();
   return plans_.take(now, [this](const Job& job, base::Instant t) { return run_time(job, t); });
+}
+
+std::vector<NodePlan> OwnTurns::published() const {
+  std::vector<NodePlan> plans;
+  for (const auto& [node, plan] : plans_.published()) plans.push_back(plan);
+  return plans;
 }
 
 // The runs that go on, without an end: what a history lacks that ends now.

@@ -48,6 +48,7 @@ class OwnTurns final : public Turns {
   std::optional<base::Instant> earliest(const Job& job, base::Duration more) override;
 
   std::vector<NodePlan> take_plans(base::Instant now) override;
+  std::vector<NodePlan> published() const override;
   std::vector<JobRun> take_runs() override { return std::exchange(runs_, {}); }
   std::vector<JobRun> open_runs() override;
   std::string check_invariants() override;

@@ -95,6 +95,8 @@ class Turns {
 
   // --- what is published ---
   virtual std::vector<NodePlan> take_plans(base::Instant now) = 0;
+  // As they were taken last, of the nodes with entries.
+  virtual std::vector<NodePlan> published() const = 0;
   virtual std::vector<JobRun> take_runs() = 0;
   virtual std::vector<JobRun> open_runs() = 0;
 
