@@ -364,6 +364,7 @@ struct JobSpec {
   std::optional<JobArray> array{};
   // Its texts but the name are empty in an informer's cache.
   std::optional<JobBatch> batch{};
+  std::optional<bool> test_only{};  // it is not run: status.forecast says when it would start
   RawJson pod_template{};  // "template": a PodTemplateSpec; empty in an informer's cache
 
   friend bool operator==(const JobSpec&, const JobSpec&) = default;
@@ -518,6 +519,31 @@ struct ArrayTask {
   friend bool operator==(const ArrayTask&, const ArrayTask&) = default;
 };
 
+// The jobs that would be stopped for it. Those of its namespace are named.
+struct ForecastStops {
+  std::int32_t suspended = 0;
+  std::int32_t requeued = 0;
+  std::int32_t cancelled = 0;
+  std::vector<std::string> jobs{};
+
+  friend bool operator==(const ForecastStops&, const ForecastStops&) = default;
+};
+
+// The answer to spec.testOnly: when and where it would start if nothing else happened.
+struct JobForecast {
+  std::optional<base::Instant> as_of{};
+  std::optional<std::int64_t> job_id{};        // that it would have got
+  std::optional<base::Instant> start_time{};  // absent: `message` says why none is known
+  std::string partition{};
+  std::string hostlist{};
+  std::int32_t nodes = 0;
+  std::int32_t cpus = 0;
+  std::optional<ForecastStops> stops{};  // absent: nobody is stopped
+  std::string message{};
+
+  friend bool operator==(const JobForecast&, const JobForecast&) = default;
+};
+
 // How many tasks of an array are where.
 struct ArrayCounts {
   std::int32_t waiting = 0;
@@ -582,6 +608,7 @@ struct JobStatus {
   // have succeeded so far.
   std::string succeeded_indexes{};
   std::string member_indexes{};  // "4,7-8": with completions, the pod at each place of the gang
+  std::optional<JobForecast> forecast{};  // of a job that is not run
   std::optional<ArrayStatus> array{};
   std::optional<JobObserved> observed{};
   // Accepted and Ready from the first judgement on, Completing from the first start on; Finished,

@@ -175,6 +175,7 @@ void visit(Io& io, Like<JobSpec> auto& s) {
   io.field("adopted", s.adopted);
   io.field("array", s.array);
   io.field("batch", s.batch);
+  io.field("testOnly", s.test_only);
   io.field("template", s.pod_template);
 }
 
@@ -331,6 +332,27 @@ void visit(Io& io, Like<ArrayTask> auto& s) {
 }
 
 template <typename Io>
+void visit(Io& io, Like<ForecastStops> auto& s) {
+  io.always("suspended", s.suspended);
+  io.always("requeued", s.requeued);
+  io.always("cancelled", s.cancelled);
+  io.field("jobs", s.jobs);
+}
+
+template <typename Io>
+void visit(Io& io, Like<JobForecast> auto& s) {
+  io.micro_time("asOf", s.as_of);
+  io.field("jobID", s.job_id);
+  io.micro_time("startTime", s.start_time);
+  io.field("partition", s.partition);
+  io.field("hostlist", s.hostlist);
+  io.always("nodes", s.nodes);
+  io.always("cpus", s.cpus);
+  io.field("stops", s.stops);
+  io.field("message", s.message);
+}
+
+template <typename Io>
 void visit(Io& io, Like<ArrayCounts> auto& s) {
   io.always("waiting", s.waiting);
   io.always("running", s.running);
@@ -377,6 +399,7 @@ void visit(Io& io, Like<JobStatus> auto& s) {
   io.field("usage", s.usage);
   io.field("succeededIndexes", s.succeeded_indexes);
   io.field("memberIndexes", s.member_indexes);
+  io.field("forecast", s.forecast);
   io.field("array", s.array);
   io.field("observed", s.observed);
   io.field("conditions", s.conditions);

@@ -218,6 +218,14 @@ Outcome InstantServer::carry_out(const CreateJob& effect) {
                     kube::key_of(effect.job->metadata), store(kube::Job{*effect.job})};
 }
 
+Outcome InstantServer::carry_out(const MakeForecast& effect) {
+  const sched::ForecastQuestion& question = *effect.question;
+  return ForecastMade{.uid = effect.uid,
+                      .job = question.request.id,
+                      .as_of = question.state.now,
+                      .forecast = sched::forecast(question)};
+}
+
 // No pod is left without its Job here.
 Outcome InstantServer::carry_out(const DeleteOrphan& effect) {
   return OrphanDeleted{effect.pod};

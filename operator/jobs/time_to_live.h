@@ -1,4 +1,5 @@
-// TimeToLive: Jobs that have ended are deleted after their spec.lifecycle.ttlAfterFinished.
+// TimeToLive: Jobs that have ended are deleted after their spec.lifecycle.ttlAfterFinished, and
+// those that only ask (spec.testOnly) a minute after their answer.
 #pragma once
 
 #include <cstddef>
@@ -13,11 +14,12 @@
 
 namespace control {
 
-// Belongs to the loop's thread. Remembers only jobs that have ended and have a time to live. Cost:
-// the logarithm of their number, and in `due` those that are deleted.
+// Belongs to the loop's thread. Remembers only jobs that have ended, or have their answer, and have
+// a time to live. Cost: the logarithm of their number, and in `due` those that are
+// deleted.
 class TimeToLive {
  public:
-  // Called for a job that has ended, whenever its object or its wanted status changed.
+  // Called for a job that has ended, or has its answer, whenever its object or status changed.
   void observe(const kube::Job& object, const kube::JobStatus& status);
   // The object is gone.
   void forget(const std::string& uid);

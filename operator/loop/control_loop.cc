@@ -153,6 +153,7 @@ void ControlLoop::note_change(const std::string& job_uid) {
 
 // The life of a job, as far as it has come. `job` may be gone afterwards.
 void ControlLoop::reconcile(JobRecord& job) {
+  if (Forecasts::is_question(job)) return foretell(job);
   // 1. What its user wants.
   if (job.deleted) {
     // The object is gone; its pods go by garbage collection as well, but their nodes must not be
@@ -196,6 +197,14 @@ void ControlLoop::reconcile(JobRecord& job) {
   if (gate_.may_delete_pods(job.uid)) return gangs_.run(job);
   // Whatever its pods or its user say now waits for its readiness.
   if (job.start.late_readiness && *job.start.late_readiness < now_) statuses_.hurry(job);
+}
+
+// It has neither number nor pods, and the scheduler never hears of it. `job` may be gone
+// afterwards.
+void ControlLoop::foretell(JobRecord& job) {
+  if (!job.deleted) return forecasts_.heed(job);
+  forecasts_.forget(job.uid);
+  forget(job);
 }
 
 // Its end is an outcome of its array, and when that is stored nothing else is kept of it. `task`
@@ -334,6 +343,7 @@ void ControlLoop::write_due_informing() {
   // are not paid from the budget: only what explains something is.
   writer_.submit_all(adopted_.due(budget_, writer_.room(), now_));
   writer_.submit_all(gated_.due(budget_, writer_.room(), now_));
+  if (auto question = forecasts_.due()) writer_.submit(std::move(*question));
   writer_.submit_all(statuses_.due_informing_jobs(now_, term_));
   // Last: nothing waits for finished jobs to go, and after an absence there are thousands of them.
   if (ends_by_time_) writer_.submit_all(time_to_live_.due(now_, writer_.room()));
@@ -370,9 +380,9 @@ base::Instant ControlLoop::next_due() const {
   return std::min({scheduler_.next_due(), jobs_.next_due(), statuses_.next_due(now_),
                    timetables_.next_due(now_), usage_.next_due(), budget_.next_due(now_),
                    numbers_.next_due(now_), trials_.next_due(now_), notes_.next_due(now_),
-                   run_times_.next_due(), time_to_live_.next_due(now_), adopted_.next_due(now_),
-                   gated_.next_due(now_), taints_.next_due(now_), orphans_.next_due(now_),
-                   unsliced_.next_due(), pods_.next_due(now_)});
+                   run_times_.next_due(), time_to_live_.next_due(now_), forecasts_.next_due(),
+                   adopted_.next_due(now_), gated_.next_due(now_), taints_.next_due(now_),
+                   orphans_.next_due(now_), unsliced_.next_due(), pods_.next_due(now_)});
 }
 
 // Another leader has written with a higher term, so this process lost its Lease without noticing

@@ -27,6 +27,7 @@
 #include "operator/adopt/adopted_jobs.h"
 #include "operator/gated/gated_pods.h"
 #include "operator/jobs/decisions.h"
+#include "operator/jobs/forecasts.h"
 #include "operator/jobs/gang_runner.h"
 #include "operator/jobs/job_book.h"
 #include "operator/jobs/job_counts.h"
@@ -128,6 +129,7 @@ class ControlLoop {
   // decisions touch jobs.
   void reconcile_until_quiet();
   void reconcile(JobRecord& job);
+  void foretell(JobRecord& job);
   void end_task(JobRecord& task);
   void end_array(JobRecord& array);
   void keep_newest_pods(JobRecord& array, const JobRecord& ended);
@@ -200,6 +202,7 @@ class ControlLoop {
   void answered(JobCreated&& outcome);
   void answered(JobDeleted&& outcome);
   void answered(OrphanDeleted&&) {}  // the watch tells
+  void answered(ForecastMade&& outcome) { forecasts_.answered(std::move(outcome)); }
   void count_end(WriteEnd end);
 
   // --- restore (loop/restore.cc) ---
@@ -267,6 +270,7 @@ class ControlLoop {
   RunTimes run_times_;
   QueuePriorities queue_priorities_;
   TimeToLive time_to_live_;
+  Forecasts forecasts_{parts_, scheduler_, numbers_, time_to_live_};
   SuspensionNotes notes_;
   AdoptedJobs adopted_;
   GatedPods gated_{report_};

@@ -27,6 +27,9 @@ void SchedulerDriver::tell(const sched::Event& event) {
   ++counters_.events;
   plans_changed_ = true;
   const base::Duration began = clock_.monotonic();
+  if (const auto* const configure = std::get_if<sched::Configure>(&event)) {
+    configuration_ = configure->configuration;
+  }
   scheduler_.step(now_, ends_by_time_ ? event : without_ends(event));
   // Taken before they are applied: applying one may tell the scheduler something, and this function
   // is entered again.
@@ -51,6 +54,12 @@ void SchedulerDriver::restore(std::vector<sched::JobFacts> jobs,
   }
   scheduler_.restore_from_published(now_, std::move(jobs), std::move(published), known);
   hand_over(scheduler_.take_decisions());
+}
+
+sched::StateCopy SchedulerDriver::copy() const {
+  sched::StateCopy copy = scheduler_.copy(now_);
+  copy.configuration = configuration_;
+  return copy;
 }
 
 // Hands them over in the order in which they were made: a later one may rest on an earlier one.

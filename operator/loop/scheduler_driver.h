@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -43,6 +44,8 @@ class SchedulerDriver {
   std::optional<PutUsage> due_usage(UsageKeeper& keeper, const UsageKeeper::IsStored& is_stored) {
     return keeper.due(now_, scheduler_, is_stored);
   }
+  // For a forecast.
+  sched::StateCopy copy() const;
   // Returns the plans that changed since the last call.
   std::vector<sched::NodePlan> take_plans();
   // kNever: only an event can change anything.
@@ -63,6 +66,7 @@ class SchedulerDriver {
   LoopCounters& counters_;
   const Apply apply_;
   sched::Scheduler scheduler_{sched::Options{}};
+  std::shared_ptr<const sched::Configuration> configuration_;  // as told last
   bool plans_changed_ = false;
   bool ends_by_time_ = true;
 };

@@ -451,6 +451,9 @@ std::vector<std::string> check_change(const kube::JobSpec& before, const kube::J
   if (before.batch.has_value() != now.batch.has_value()) {
     problems.emplace_back("spec.batch: cannot change; create another job");
   }
+  if (before.test_only.value_or(false) != now.test_only.value_or(false)) {
+    problems.emplace_back("spec.testOnly: cannot change; create another job");
+  }
   const auto tasks_of = [](const kube::JobSpec& spec) {
     return spec.array ? std::optional{spec.array->tasks} : std::nullopt;
   };

@@ -3,6 +3,7 @@
 #include <sys/random.h>
 
 #include <array>
+#include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "api/wellknown.h"
@@ -27,6 +28,7 @@ using nlohmann::json;
 constexpr kube::ResourceInfo kSecrets{"", "v1", "secrets", "Secret", true};
 // The bytes that the launchers of a job read (launcher/tls.h).
 constexpr std::size_t kStepKeyBytes = 32;
+constexpr base::Duration kForecastTakes = std::chrono::seconds{20};
 
 // Writes the form in which the API server stores it, so that a note which is there already compares
 // equal.
@@ -64,6 +66,7 @@ struct PointOf {
   WritePoint operator()(const CreateJob&) const { return WritePoint::kJobCreate; }
   WritePoint operator()(const DeleteJob&) const { return WritePoint::kJobDelete; }
   WritePoint operator()(const DeleteOrphan&) const { return WritePoint::kOrphanDelete; }
+  WritePoint operator()(const MakeForecast&) const { return WritePoint::kForecast; }
 };
 
 // kubelet ends the pod at once, whatever deadline it had: a deadline may be lowered, never raised.
@@ -82,8 +85,8 @@ base::Status stop_pod(const kube::Client& client, const kube::ObjectKey& pod,
 // carried out long after the decision, when the object is another one.
 class CarryOut {
  public:
-  CarryOut(const kube::Client& client, const PodLauncher& launcher)
-      : client_{client}, launcher_{launcher} {}
+  CarryOut(const kube::Client& client, const PodLauncher& launcher, const std::stop_token& stop)
+      : client_{client}, launcher_{launcher}, stop_{stop} {}
 
   template <typename T>
   Outcome operator()(const PatchStatus<T>& effect) const {
@@ -471,6 +474,19 @@ class CarryOut {
     return outcome;
   }
 
+  // Somebody waits for the answer.
+  Outcome operator()(const MakeForecast& effect) const {
+    const sched::ForecastQuestion& question = *effect.question;
+    const auto until = std::chrono::steady_clock::now() + kForecastTakes;
+    const sched::ForecastBounds bounds{.gives_up = [&] {
+      return stop_.stop_requested() || std::chrono::steady_clock::now() >= until;
+    }};
+    return ForecastMade{.uid = effect.uid,
+                        .job = question.request.id,
+                        .as_of = question.state.now,
+                        .forecast = sched::forecast(question, bounds)};
+  }
+
  private:
   // The template of a batch Job, if that is still the one of this UID and its template is the one
   // that was judged.
@@ -487,6 +503,7 @@ class CarryOut {
 
   const kube::Client& client_;
   const PodLauncher& launcher_;
+  const std::stop_token& stop_;
 };
 
 }  // namespace
@@ -495,8 +512,8 @@ WritePoint point_of(const Effect& effect) {
   return std::visit(PointOf{}, effect);
 }
 
-Outcome Actuator::carry_out(const Effect& effect) const {
-  return std::visit(CarryOut{client_, launcher_}, effect);
+Outcome Actuator::carry_out(const Effect& effect, const std::stop_token& stop) const {
+  return std::visit(CarryOut{client_, launcher_, stop}, effect);
 }
 
 }  // namespace control

@@ -31,6 +31,7 @@
 #include "operator/gang/pod_slots.h"
 #include "operator/loop/kinds.h"
 #include "operator/write/write_point.h"
+#include "scheduler/forecast/forecast.h"
 
 namespace control {
 
@@ -324,19 +325,32 @@ struct OrphanDeleted {
   kube::ObjectKey pod;
 };
 
+// No write: another scheduler is asked, which takes seconds if many jobs wait.
+struct MakeForecast {
+  std::string uid;
+  std::shared_ptr<const sched::ForecastQuestion> question;
+  friend bool operator==(const MakeForecast&, const MakeForecast&) = default;
+};
+struct ForecastMade {
+  std::string uid;
+  sched::JobId job;  // that was asked about
+  base::Instant as_of{};
+  sched::Forecast forecast;
+};
+
 using Effect =
     PolicyKinds::Variant<PatchStatus, PatchStatus<kube::Job>, PatchStatus<kube::BatchJob>,
                          PutTimetable, DeleteTimetable, PutUsage, ReadTemplate, CreatePod,
                          DeletePod, ReadPod, PinPod, StopPod, CreateService, CreateStepSecret,
                          DeleteStepObjects, TryPod, ReserveIds, SetTaints, NotePod, CreateJob,
-                         DeleteJob, DeleteOrphan>;
+                         DeleteJob, DeleteOrphan, MakeForecast>;
 
 using Outcome =
     PolicyKinds::Variant<StatusPatched, StatusPatched<kube::Job>, StatusPatched<kube::BatchJob>,
                          TimetablePut, TimetableDeleted, UsagePut, TemplateRead, PodCreated,
                          PodDeleted, PodRead, PodPinned, ServiceCreated, StepSecretCreated,
                          StepObjectsDeleted, PodTried, IdsReserved, TaintsSet, PodNoted, JobCreated,
-                         JobDeleted, OrphanDeleted>;
+                         JobDeleted, OrphanDeleted, ForecastMade>;
 
 WritePoint point_of(const Effect& effect);
 

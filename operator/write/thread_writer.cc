@@ -26,7 +26,7 @@ void ThreadWriter::work(std::stop_token stop) {
     if (!may_write_()) continue;
     const WritePoint point = point_of(*effect);
     crash_points_.reach(CrashPoints::When::kBefore, point);
-    Outcome outcome = actuator_.carry_out(*effect);
+    Outcome outcome = actuator_.carry_out(*effect, stop);
     crash_points_.reach(CrashPoints::When::kAfter, point);
     // A crash between the write and this line loses the answer only: the next leader reads what was
     // stored.

@@ -12,7 +12,7 @@ namespace {
 // those tests.
 // The names are an interface: KUBEGANG_CRASH_AT and the crash tests use them. to_string() checks
 // that no enumerator was forgotten.
-constexpr std::array<std::pair<WritePoint, std::string_view>, 31> kNames{{
+constexpr std::array<std::pair<WritePoint, std::string_view>, 32> kNames{{
     {WritePoint::kStart, "start"},
     {WritePoint::kReady, "ready"},
     {WritePoint::kClaim, "claim"},
@@ -37,6 +37,7 @@ constexpr std::array<std::pair<WritePoint, std::string_view>, 31> kNames{{
     {WritePoint::kJobCreate, "job-create"},
     {WritePoint::kJobDelete, "job-delete"},
     {WritePoint::kOrphanDelete, "orphan-delete"},
+    {WritePoint::kForecast, "forecast"},
     {WritePoint::kTaint, "taint"},
     {WritePoint::kPodNote, "pod-note"},
     {WritePoint::kPartitionStatus, "partition-status"},

@@ -33,6 +33,7 @@ enum class WritePoint {
   kJobCreate,
   kJobDelete,
   kOrphanDelete,
+  kForecast,  // no write
   kTaint,
   kPodNote,
   kPartitionStatus,
