@@ -44,6 +44,10 @@ Words commands_of(CLI::App& app) {
   return words;
 }
 
+bool reads_as_sbatch(const CLI::App& command) {
+  return command.get_name() == "submit" || command.get_name() == "whatif";
+}
+
 // Returns the options that the help of `submit` names: it reads its command line as sbatch does, so
 // CLI11 knows none of them.
 // A word of two dashes alone, which ends the options, is passed over.
@@ -60,7 +64,7 @@ Words submit_options() {
 
 // Long names only; a single letter needs no completion.
 Words options_of(const CLI::App& command) {
-  if (command.get_name() == "submit") return submit_options();
+  if (reads_as_sbatch(command)) return submit_options();
   Words words;
   for (const CLI::Option* option : command.get_options()) {
     for (const std::string& name : option->get_lnames()) {
@@ -192,12 +196,12 @@ Possibilities possibilities(std::span<const std::string> words, CLI::App& app,
     return {.words = choices_of(*option), .files = name == "kubeconfig" || name == "svg"};
   }
   const Question submit = question_of_submit(words[words.size() - 2]);
-  if (command->get_name() == "submit" && submit != nullptr) {
+  if (reads_as_sbatch(*command) && submit != nullptr) {
     return {.words = ask(submit, connect, with_session)};
   }
   if (last.starts_with('-')) return {.words = options_of(*command)};
   const std::string& name = command->get_name();
-  if (name == "submit" || name == "simulate" || name == "import") return {.files = true};
+  if (reads_as_sbatch(*command) || name == "simulate" || name == "import") return {.files = true};
   if (command->get_option_no_throw("JOB") == nullptr) return {};
   return {.words = ask(unfinished_jobs, connect, with_session)};
 }

@@ -69,8 +69,8 @@ TEST_F(Completion, OffersEachOptionOfSbatchThatHasAnEffect) {
       "export-file", "extra",         "get-user-env",   "gid",          "gpu-bind",  "gres-flags",
       "help",        "ignore-pbs",    "mail-type",      "mail-user",    "mem-bind",  "no-kill",
       "nodefile",    "oom-kill-step", "power",          "profile",      "propagate", "quiet",
-      "share",       "stepmgr",       "tasks-per-node", "test-only",    "uid",       "usage",
-      "verbose",     "version",       "wait-all-nodes", "wckey"};
+      "share",       "stepmgr",       "tasks-per-node", "uid",          "usage",     "verbose",
+      "version",     "wait-all-nodes", "wckey"};
   const std::string offered = complete({"submit", "--"});
   std::istringstream help{slurm::sbatch_help()};
   int count = 0;

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "cli/cluster/submit.h"
+#include "cli/cluster/whatif.h"
 #include "slurm/text.h"
 
 namespace cli {
@@ -103,8 +104,9 @@ std::string man_page(CLI::App& app, const std::string& name) {
   const std::string page = "kubectl-gang-" + name;
   std::string text = head(page, command.get_description());
   // submit has no options that CLI11 knows, so its help is the page, without filling lines (.nf).
-  if (name == "submit") {
-    text += ".SH DESCRIPTION\n.nf\n" + roff(submit_help()) + "\n.fi\n";
+  if (name == "submit" || name == "whatif") {
+    text += ".SH DESCRIPTION\n.nf\n" + roff(name == "submit" ? submit_help() : whatif_help()) +
+            "\n.fi\n";
   } else {
     text += ".SH SYNOPSIS\n\\fBkubectl gang " + roff(name) + "\\fR [\\fIOPTIONS\\fR]";
     for (const CLI::Option* option : command.get_options()) {

@@ -18,6 +18,7 @@
 #include "cli/cluster/queue.h"
 #include "cli/cluster/share.h"
 #include "cli/cluster/submit.h"
+#include "cli/cluster/whatif.h"
 #include "cli/completion.h"
 #include "cli/import/import_command.h"
 #include "cli/local_zone.h"
@@ -309,25 +310,34 @@ int on_session(const WithSession& with_session, const ConnectOptions& connect,
   return kExitFailed;
 }
 
-// submit's options are sbatch's, which follow other rules than kubectl's (-n is --ntasks).
+// submit's options, and whatif's, are sbatch's, which follow other rules than kubectl's (-n is
+// --ntasks).
 // The exit codes differ on purpose: 2 if the command line is wrong, 1 if the script or the cluster
 // is.
 // With --dry-run=client no kubeconfig is needed: the object is made and printed, and its namespace
 // is the one of the command line or none.
-int submit(std::span<const std::string> words, const WithSession& with_session, Output output) {
+int submit(std::span<const std::string> words, bool only_asks, const WithSession& with_session,
+           Output output) {
+  const char* const command = only_asks ? "whatif" : "submit";
   // One reading of the clock for both passes over the options: "--begin=now+1hour" must mean the
   // same instant in both.
   const slurm::Now now = local_time(kube::SystemClock{}.wall());
-  const base::Result<SubmitArguments> arguments = read_submit_arguments(words, now);
-  if (!arguments) return usage(output, "submit", arguments.error());
+  const base::Result<SubmitArguments> arguments = read_submit_arguments(words, now, only_asks);
+  if (!arguments) return usage(output, command, arguments.error());
   if (arguments->help) {
-    output.out << submit_help();
+    output.out << (only_asks ? whatif_help() : submit_help());
     return kExitOk;
   }
   const base::Result<SubmitRequest> request = read_submit(*arguments, now);
   if (!request) {
-    output.err << "kubectl-gang submit: " << request.error().message << "\n";
+    output.err << "kubectl-gang " << command << ": " << request.error().message << "\n";
     return kExitFailed;
+  }
+  only_asks = only_asks || request->options.test_only;
+  if (only_asks && (arguments->wait || arguments->dry_run != DryRun::kNone)) {
+    return usage(output, command,
+                 base::invalid_argument("--wait and --dry-run do not go with a question: no job is "
+                                        "run"));
   }
   if (arguments->dry_run == DryRun::kClient) {
     return run_submit(nullptr, arguments->connect.ns, *arguments, *request, output);
@@ -337,6 +347,7 @@ int submit(std::span<const std::string> words, const WithSession& with_session, 
   return on_session(
       with_session, connect,
       [&](const Session& session) {
+        if (only_asks) return run_whatif(session, *arguments, *request, output);
         return run_submit(&session, session.ns, *arguments, *request, output);
       },
       output);
@@ -412,6 +423,7 @@ void add_commands(CLI::App& app, Commands& commands) {
   app.get_formatter()->column_width(26);
   add_queue(app, commands);
   app.add_subcommand("submit", "Submit a batch script or a command, as sbatch does.");
+  app.add_subcommand("whatif", "Say when and where a job would start.");
   add_info(app, commands);
   add_explain(app, commands);
   add_logs(app, commands);
@@ -435,8 +447,8 @@ void add_commands(CLI::App& app, Commands& commands) {
 // command's own.
 int run_program(std::span<const std::string> arguments, const WithSession& with_session,
                 Output output) {
-  if (!arguments.empty() && arguments.front() == "submit") {
-    return submit(arguments.subspan(1), with_session, output);
+  if (!arguments.empty() && (arguments.front() == "submit" || arguments.front() == "whatif")) {
+    return submit(arguments.subspan(1), arguments.front() == "whatif", with_session, output);
   }
   CLI::App app{"Gang jobs on Kubernetes, as Slurm's users know them.", "kubectl-gang"};
   Commands commands;

@@ -487,6 +487,11 @@ struct SbatchOptionActions {
     return {};
   }
 
+  static base::Status test_only(Self self, Text, Text, bool) {
+    self.options_.test_only = true;
+    return {};
+  }
+
   // Says what is so anyway.
   static base::Status holds_anyway(Self, Text, Text, bool) { return {}; }
 
@@ -512,7 +517,6 @@ struct SbatchOptionActions {
   static base::Status replaced(Self, Text name, Text, bool) {
     return base::invalid_argument(std::string{name} + ": not supported; " + std::string{advice});
   }
-  static constexpr Text kAskServer = "--dry-run=server on the command line checks a job";
   static constexpr Text kWaitOutside = "it stands by itself on the command line";
   static constexpr Text kHelpOutside = "kubectl gang submit --help says what there is";
   static constexpr Text kUserOfPod = "a Job's pod template can say which user its pods run as";
@@ -648,7 +652,7 @@ constexpr std::array kOptions = {
     Option{"signal", 0, Takes::kValue, A::signal},
     Option{"spread-job", 0, Takes::kNothing, A::refused},
     Option{"switches", 0, Takes::kValue, A::refused},
-    Option{"test-only", 0, Takes::kNothing, A::replaced<A::kAskServer>},
+    Option{"test-only", 0, Takes::kNothing, A::test_only},
     Option{"thread-spec", 0, Takes::kValue, A::refused},
     Option{"uid", 0, Takes::kValue, A::replaced<A::kUserOfPod>},
     Option{"usage", 0, Takes::kNothing, A::replaced<A::kHelpOutside>},

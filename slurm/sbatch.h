@@ -48,6 +48,7 @@ struct BatchOptions {
   std::optional<std::string> container_image;  // --container-image, --container-mounts of pyxis
   std::optional<std::string> container_mounts;
   bool is_parsable = false;           // --parsable
+  bool test_only = false;             // --test-only
   std::vector<std::string> warnings;  // options without effect here, one sentence each
 };
 

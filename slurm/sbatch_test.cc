@@ -211,8 +211,6 @@ TEST(Sbatch, RefusesWithASentence) {
       {"--sig=R:USR1", "--signal \"R:USR1\": R: is about reservations, which are not supported"},
       {"--signal=B:USR1@x", "--signal \"x\": not a whole number"},
       {"--reboot", "--reboot: not supported yet; leave it out"},
-      {"--test-only",
-       "--test-only: not supported; --dry-run=server on the command line checks a job"},
       {"--uid=0", "--uid: not supported; a Job's pod template can say which user its pods run as"},
       {"-N1 : -N2", ":: heterogeneous jobs are not supported"},  // P10
       // Values that are wrong in themselves or do not go with another option.

@@ -67,7 +67,9 @@ void FollowedQueue::note(const base::Error& error) {
 }
 
 std::vector<std::shared_ptr<const kube::Job>> FollowedQueue::jobs() const {
-  return jobs_.snapshot();
+  auto jobs = jobs_.snapshot();
+  std::erase_if(jobs, [](const auto& job) { return job->spec.test_only.value_or(false); });
+  return jobs;
 }
 
 // The function keeps each timetable that it returned alive as long as it lives itself: a watch may

@@ -131,7 +131,9 @@ void PageFeed::publish_partitions() {
   shown_ = std::move(found);
 }
 
+// One that only asks is no job that anybody would see.
 void PageFeed::on_job(const JobPointer& job) {
+  if (job->spec.test_only.value_or(false)) return;
   std::vector<PageStay>& stays = stays_[job->metadata.uid];
   follow_stays(stays, job->status, clock_.wall());
   board_.set("jobs", job->metadata.uid, page_job(job, stays));

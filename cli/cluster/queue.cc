@@ -285,7 +285,9 @@ const kube::KnownFields& fields_of_queue() {
       (void)fields.at("metadata").at(name);
     }
     kube::KnownFields& spec = fields.at("spec");
-    for (const char* name : {"partitions", "completions", "completedIndexes"}) (void)spec.at(name);
+    for (const char* name : {"partitions", "completions", "completedIndexes", "testOnly"}) {
+      (void)spec.at(name);
+    }
     (void)spec.at("resources").at("nodes");
     kube::KnownFields& status = fields.at("status");
     for (const char* name : {"state", "reason", "jobID", "priority", "partition", "startTime",

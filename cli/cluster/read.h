@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "cli/cluster/job_time.h"
@@ -14,7 +15,8 @@
 
 namespace cli {
 
-// All objects of a kind; ns "" = all namespaces (or the kind has none). Of each only `fields` are
+// All objects of a kind but Jobs that only ask (spec.testOnly); ns "" = all namespaces (or the kind
+// has none). Of each only `fields` are
 // read; null: all that T has. A field selector has only those sent that fit it.
 template <kube::ApiObject T>
 base::Result<std::vector<T>> list_all(const Session& session, const std::string& ns, Output output,
@@ -25,6 +27,9 @@ base::Result<std::vector<T>> list_all(const Session& session, const std::string&
   if (!list) return list.error();
   for (const kube::Undecodable& broken : list->undecodable) {
     output.err << "kubectl-gang: left out: " << broken.error.message << "\n";
+  }
+  if constexpr (std::is_same_v<T, kube::Job>) {
+    std::erase_if(list->items, [](const T& job) { return job.spec.test_only.value_or(false); });
   }
   return std::move(list->items);
 }

@@ -523,7 +523,7 @@ base::Result<kube::Job> submit_job(const Session& session, const kube::Job& job,
 // 3. Options that exclude each other are refused before the script is opened.
 // Nothing is read from disk here, so a wrong command line is told even if the script is missing.
 base::Result<SubmitArguments> read_submit_arguments(std::span<const std::string> arguments,
-                                                    slurm::Now now) {
+                                                    slurm::Now now, bool only_asks) {
   if (const base::Status status = check_utf8(arguments); !status) return status.error();
   SubmitArguments read;
   slurm::SbatchReader checked{now};
@@ -562,7 +562,8 @@ base::Result<SubmitArguments> read_submit_arguments(std::span<const std::string>
   if (options->wrap && !read.command.empty()) {
     return base::invalid_argument("--wrap: cannot be combined with a script or a command");
   }
-  if (!options->wrap && read.command.empty()) {
+  if (!options->wrap && read.command.empty() && only_asks) read.sbatch.emplace_back("--wrap=true");
+  if (!options->wrap && read.command.empty() && !only_asks) {
     return base::invalid_argument("say what to run: a batch script, --wrap=COMMAND, or -- COMMAND");
   }
   if (read.wait && read.dry_run != DryRun::kNone) {
@@ -731,6 +732,7 @@ Options are sbatch's:
   -D, --chdir DIRECTORY        -o, -e, -i, --output, --error, --input FILE
   --open-mode append|truncate  --comment TEXT   --export NONE|LIST
   -m, --distribution block|cyclic|plane=N       of tasks of the script's steps
+  --test-only                  run nothing, but say when it would start (whatif)
   --signal [B:]SIGNAL[@SECONDS]   before the time limit
 
 and these:

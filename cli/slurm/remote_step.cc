@@ -25,6 +25,7 @@
 #include "cli/cluster/user.h"
 #include "kube/backoff.h"
 #include "kube/pod_exec.h"
+#include "slurm/exit_code.h"
 #include "slurm/remote_step.h"
 
 namespace cli {
@@ -410,6 +411,9 @@ base::Result<StepEnd> run_step(const Session& session, const kube::Pod& pod, con
 base::Result<HeldJob> hold_job(const Session& session, SubmitRequest request,
                                const std::string& speaker, const TakenSignals& signals,
                                Output output) {
+  if (request.options.test_only) {
+    return base::Error{slurm::kEndsWithOne, "--test-only: not supported; sbatch --test-only is"};
+  }
   request.batch->script = speaker == "srun" ? kSrunScript : kHoldScript;
   request.options.output = "/dev/null";
   auto object = job_object(request, session.ns);

@@ -7,7 +7,9 @@
 #include "cli/cluster/after_submit.h"
 #include "cli/cluster/submit.h"
 #include "cli/cluster/user.h"
+#include "cli/cluster/whatif.h"
 #include "cli/local_zone.h"
+#include "cli/slurm/job_facts.h"
 #include "kube/clock.h"
 #include "slurm/exit_code.h"
 #include "slurm/sbatch.h"
@@ -127,11 +129,29 @@ int wait_as_sbatch(const Session& session, const kube::Job& submitted, Output ou
   }
 }
 
+// SOURCE: recorded: all of it stands on standard error, and nothing is read from -W, -Q or
+// --parsable.
+int test_only(const Session& session, kube::Job question, Output output) {
+  const auto job = ask_operator(session, std::move(question));
+  if (!job) return fail(output, job.error().message);
+  const kube::JobForecast& answer = *job->status.forecast;
+  if (!answer.start_time) {
+    output.err << "allocation failure: " << answer.message << "\n";
+    return kExitFailed;
+  }
+  output.err << "sbatch: Job " << answer.job_id.value_or(0) << " to start at "
+             << slurm_time(answer.start_time) << " using " << answer.cpus << " processors on nodes "
+             << answer.hostlist << " in partition " << answer.partition << "\n";
+  if (answer.stops) output.err << "sbatch:   Preempts: " << preempted_text(*answer.stops) << "\n";
+  return kExitOk;
+}
+
 int submit(const Session& session, const SubmitRequest& request, const Sbatch& read,
            Output output) {
   base::Result<kube::Job> object = job_object(request, session.ns);
   if (!object) return fail(output, object.error().message);
   set_user(session, *object);
+  if (request.options.test_only) return test_only(session, std::move(*object), output);
   base::Result<kube::Job> job = session.client.create<kube::Job>(*object);
   if (job) job = number_or_take_back(session, *job, output, "sbatch");
   if (!job) return fail(output, "Batch job submission failed: " + job.error().message);

@@ -1,0 +1,147 @@
+#include "cli/cluster/whatif.h"
+
+#include <gmock/gmock.h>
+
+#include <sstream>
+
+#include "cli/slurm/slurm_program.h"
+#include "cli/testing/program_fixture.h"
+
+namespace cli {
+namespace {
+
+using std::chrono::minutes;
+using testing::HasSubstr;
+
+// While a command sleeps, questions get the answer, as an operator would give it.
+class AnswersQuestions final : public kube::Sleeper {
+ public:
+  AnswersQuestions(kube::ManualSleeper& sleeper, const kube::Client& client)
+      : sleeper_{sleeper}, client_{client} {}
+  base::Status sleep(base::Duration duration, std::stop_token stop) override {
+    const auto jobs = client_.list<kube::Job>();
+    if (!jobs) return jobs.error();
+    for (const kube::Job& job : jobs->items) {
+      asked = job;
+      kube::Job changed = job;
+      changed.status = status;
+      const auto written = client_.patch_status_from(job, changed);
+      if (!written) return written.error();
+    }
+    return sleeper_.sleep(duration, std::move(stop));
+  }
+
+  kube::JobStatus status;
+  kube::Job asked;
+
+ private:
+  kube::ManualSleeper& sleeper_;
+  const kube::Client& client_;
+};
+
+class WhatIf : public ProgramTest {
+ protected:
+  WhatIf() {
+    session_sleeper_ = &answers_;
+    answers_.status.forecast = kube::JobForecast{.as_of = now(),
+                                                 .job_id = 43,
+                                                 .start_time = now() + minutes{5},
+                                                 .partition = "batch",
+                                                 .hostlist = "n[12-15]",
+                                                 .nodes = 4,
+                                                 .cpus = 32};
+  }
+  // A command of Slurm, under its own name.
+  Ran slurm(const std::string& name, const std::vector<std::string>& arguments) {
+    std::ostringstream out;
+    std::ostringstream err;
+    const WithSession with_session =
+        [this](const ConnectOptions&,
+               const std::function<int(const Session&)>& use) -> base::Result<int> {
+      return use(Session{client_, clock_, *session_sleeper_, "default"});
+    };
+    const int code = run_slurm_command(name, arguments, with_session, {.out = out, .err = err});
+    return {code, out.str(), err.str()};
+  }
+  bool is_nothing_left() { return client_.list<kube::Job>()->items.empty(); }
+
+  AnswersQuestions answers_{sleeper_, client_};
+};
+
+TEST_F(WhatIf, SaysWhenAndWhereAndLeavesNothing) {
+  const Ran ran = run({"whatif", "-N4", "-t", "2:00:00", "-p", "batch"});
+  EXPECT_EQ(ran.code, kExitOk) << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr(", in 5:00, in partition batch, on n[12-15] (4 nodes, 32 CPUs).\n"
+                                 "It would stop no other job.\n"));
+  EXPECT_EQ(answers_.asked.spec.test_only, true);
+  EXPECT_EQ(answers_.asked.spec.resources.nodes->min, 4);
+  EXPECT_EQ(answers_.asked.spec.schedule.time_limit, minutes{120});
+  EXPECT_TRUE(is_nothing_left());
+}
+
+TEST_F(WhatIf, SaysWhomItWouldStop) {
+  answers_.status.forecast->start_time = now();
+  answers_.status.forecast->stops =
+      kube::ForecastStops{.suspended = 1, .requeued = 2, .jobs = {"train"}};
+  const Ran ran = run({"whatif", "-N4"});
+  EXPECT_THAT(ran.out, HasSubstr("It would start now, in partition batch"));
+  EXPECT_THAT(ran.out, HasSubstr("It would suspend 1 job and requeue 2 jobs: train and 2 jobs of "
+                                 "others.\n"));
+}
+
+TEST_F(WhatIf, SaysWhyItWouldNotStart) {
+  answers_.status.forecast = kube::JobForecast{.as_of = now(), .message = "there are 5 nodes"};
+  const Ran ran = run({"whatif", "-N6"});
+  EXPECT_EQ(ran.code, kExitFailed);
+  EXPECT_EQ(ran.out, "It would not start: there are 5 nodes\n");
+  EXPECT_TRUE(is_nothing_left());
+}
+
+TEST_F(WhatIf, WithoutAnAnswerNothingIsLeft) {
+  answers_.status = {};
+  const Ran none = run({"whatif", "-N4"});
+  EXPECT_EQ(none.code, kExitFailed);
+  EXPECT_THAT(none.err, HasSubstr("no operator has answered within 30 s"));
+  EXPECT_TRUE(is_nothing_left());
+  // One that takes it for a job to run.
+  answers_.status.state = kube::JobState::kPending;
+  const Ran old = run({"whatif", "-N4"});
+  EXPECT_EQ(old.code, kExitFailed);
+  EXPECT_THAT(old.err, HasSubstr("the operator does not know spec.testOnly"));
+  EXPECT_TRUE(is_nothing_left());
+}
+
+TEST_F(WhatIf, AsAnOptionOfSubmit) {
+  EXPECT_THAT(run({"submit", "--test-only", "--wrap", "true"}).out, HasSubstr("It would start "));
+  EXPECT_EQ(run({"submit", "--test-only", "--dry-run", "--wrap", "true"}).code, kExitUsage);
+  EXPECT_THAT(run({"whatif", "-o", "json", "-N4"}).out, HasSubstr("\"hostlist\": \"n[12-15]\""));
+}
+
+// SOURCE: recorded with Slurm 22.05.
+TEST_F(WhatIf, SbatchSpeaksAsSlurm) {
+  const Ran starts = slurm("sbatch", {"--test-only", "-N4", "--wrap", "true"});
+  EXPECT_EQ(starts.code, kExitOk) << starts.err;
+  EXPECT_EQ(starts.out, "");
+  EXPECT_THAT(starts.err, HasSubstr("sbatch: Job 43 to start at "));
+  EXPECT_THAT(starts.err, HasSubstr(" using 32 processors on nodes n[12-15] in partition batch\n"));
+  answers_.status.forecast->stops = kube::ForecastStops{.requeued = 1, .jobs = {"train"}};
+  EXPECT_THAT(slurm("sbatch", {"--test-only", "--wrap", "true"}).err,
+              HasSubstr("sbatch:   Preempts: train\n"));
+  answers_.status.forecast = kube::JobForecast{.as_of = now(), .message = "there are 5 nodes"};
+  const Ran never = slurm("sbatch", {"--test-only", "-N4", "--wrap", "true"});
+  EXPECT_EQ(never.code, kExitFailed);
+  EXPECT_EQ(never.err, "allocation failure: there are 5 nodes\n");
+  EXPECT_TRUE(is_nothing_left());
+}
+
+// A question is no job that a queue shows.
+TEST_F(WhatIf, QuestionsAreLeftOutOfQueues) {
+  kube::JobSpec spec;
+  spec.test_only = true;
+  add_job("default", "question", spec, {.forecast = kube::JobForecast{.as_of = now()}});
+  EXPECT_THAT(run({"queue"}).out, testing::Not(HasSubstr("question")));
+  EXPECT_THAT(slurm("squeue", {}).out, testing::Not(HasSubstr("question")));
+}
+
+}  // namespace
+}  // namespace cli
