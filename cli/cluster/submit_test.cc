@@ -418,10 +418,18 @@ TEST_F(Submit, AServerDryRunLooksForWhatTheJobNames) {
   partition.spec.nodes.hostlist = "n1";
   ASSERT_TRUE(client_.create(partition).ok());
   EXPECT_EQ(run({"submit", "--dry-run=server", "-p", "Debug_Q", "--", "x"}).code, kExitOk);
+  EXPECT_EQ(run({"submit", "--dry-run=server", "-p", "debug-q", "-A", "lab", "--", "x"}).code,
+            kExitOk)
+      << "without accounts every name is taken";
+  kube::Account account;
+  account.metadata.name = "physics";
+  account.spec.shares = 1;
+  const auto made = client_.create(account);
+  ASSERT_TRUE(made.ok()) << made.error().message;
   const std::vector<std::pair<Words, std::string>> cases = {
       {{"-p", "nosuch"}, "there is no partition \"nosuch\"; name one of: debug-q"},
       {{"-p", "debug-q", "-q", "high"}, "there is no QOS \"high\""},
-      {{"-p", "debug-q", "-A", "lab"}, "there is no account \"lab\""},
+      {{"-p", "debug-q", "-A", "lab"}, "there is no account \"lab\"; name one of: physics"},
       {{}, "no partition is the default; name one with -p"}};
   for (const auto& [options, want] : cases) {
     Words words = {"submit", "--dry-run=server"};

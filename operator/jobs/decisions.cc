@@ -63,6 +63,14 @@ DecisionContext Decisions::decision_context(const JobRecord& job) const {
 
 // The status is only wanted here. The publisher writes it, and CommitGate holds back all that must
 // not happen before it is stored.
+// The account that the job asks for, "" if it asks for none or for one that is not there.
+std::string Decisions::account_of(const JobRecord& job) const {
+  const auto& accounts = parts_.policy.configuration().accounts;
+  const std::string& name = job.request.account;
+  return std::ranges::any_of(accounts, [&](const auto& each) { return each.name == name; }) ? name
+                                                                                            : "";
+}
+
 void Decisions::take(JobRecord& job, StatusAfter after) {
   job.wanted() = std::move(after.status);
   parts_.jobs.mark(job, after.urgency);
@@ -182,7 +190,7 @@ void Decisions::on(const sched::StateChange& change, JobRecord& job) {
   // with the same count.
   const bool requeued = change.restarts != job.wanted().restarts.value_or(0);
   show_times(job, scheduler_, parts_.now);
-  totals_.changed(job, change);
+  totals_.changed(job, change, account_of(job));
   take(job, status_after(change, std::move(job.wanted()), context));
   leave_nodes(job);
   const std::string state{kube::to_string(*job.wanted().state)};

@@ -45,6 +45,7 @@ class Decisions {
   void on(const sched::SubmitRefused& refused, JobRecord& job);
   void on(const sched::CommandRefused& refused, JobRecord& job);
   DecisionContext decision_context(const JobRecord& job) const;
+  std::string account_of(const JobRecord& job) const;
   void take(JobRecord& job, StatusAfter after);
   void leave_nodes(JobRecord& job);
   void hold_array(JobRecord& array, const std::string& reason);

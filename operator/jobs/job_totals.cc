@@ -54,14 +54,15 @@ void JobTotals::ending(const JobRecord& job, const sched::End& end) {
 }
 
 // A start that is undone has not run.
-void JobTotals::changed(const JobRecord& job, const sched::StateChange& change) {
+void JobTotals::changed(const JobRecord& job, const sched::StateChange& change,
+                        const std::string& account) {
   const bool has_ended = sched::is_terminal(change.state);
   const bool requeued = change.restarts != job.wanted().restarts.value_or(0);
   if (has_ended) ++ends_[std::string{kube::to_string(state_of(change.state))}];
   if (requeued) ++requeues_[cause_of(job, change)];
   if (job.wanted().allocation && (has_ended || requeued)) {
     runs_[series_of(job)].count(run_time_of(job));
-    account_cpu_seconds_[job.request.account] += cpu_seconds_of(job);
+    account_cpu_seconds_[account] += cpu_seconds_of(job);
   }
   ++version_;
 }

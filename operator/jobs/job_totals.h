@@ -35,8 +35,8 @@ class JobTotals {
   void suspended(sched::Reason cause);
   // Likewise.
   void ending(const JobRecord& job, const sched::End& end);
-  // Likewise, of a job that has nodes or had none.
-  void changed(const JobRecord& job, const sched::StateChange& change);
+  // Likewise, of a job that has nodes or had none. ACCOUNT is one that is configured, or "".
+  void changed(const JobRecord& job, const sched::StateChange& change, const std::string& account);
 
   // Raised by each change of the rest.
   std::int64_t version() const { return version_; }
@@ -53,7 +53,7 @@ class JobTotals {
   const std::map<std::string, std::int64_t>& requeues() const { return requeues_; }
   // What victims had run that were requeued or canceled.
   double preempted_cpu_seconds() const { return preempted_cpu_seconds_; }
-  // Of runs that have ended, by the account that the job asks for, "" = the namespace's own.
+  // Of runs that have ended, by the account that the job asks for, "" = none.
   const std::map<std::string, double>& account_cpu_seconds() const { return account_cpu_seconds_; }
 
  private:

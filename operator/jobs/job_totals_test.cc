@@ -41,15 +41,14 @@ TEST_F(JobTotalsTest, AWaitIsFromWhenTheJobMightStart) {
 
 TEST_F(JobTotalsTest, ARunIsCountedWhenItsJobLeavesItsNodes) {
   JobRecord& job = ran("train");
-  job.request.account = "physics";
-  totals.changed(job, {.job = job.id, .state = sched::JobState::kFailed, .reason = {}});
+  totals.changed(job, {.job = job.id, .state = sched::JobState::kFailed, .reason = {}}, "physics");
   EXPECT_EQ(totals.ends(), (Counts{{"Failed", 1}}));
   EXPECT_EQ(totals.requeues(), Counts{});
   EXPECT_EQ(totals.runs().begin()->second.sum, 300);
   EXPECT_EQ(totals.account_cpu_seconds().at("physics"), 600);
   // One that has never run.
   job.wanted().allocation.reset();
-  totals.changed(job, {.job = job.id, .state = sched::JobState::kCancelled, .reason = {}});
+  totals.changed(job, {.job = job.id, .state = sched::JobState::kCancelled, .reason = {}}, "");
   EXPECT_EQ(totals.ends(), (Counts{{"Cancelled", 1}, {"Failed", 1}}));
   EXPECT_EQ(totals.runs().begin()->second.sum, 300);
 }
@@ -60,7 +59,7 @@ TEST_F(JobTotalsTest, ARequeueHasACause) {
     sched::StateChange change{.job = job.id, .state = sched::JobState::kPending, .reason = {}};
     change.restarts = 1;
     change.node_failures = node_failures;
-    totals.changed(job, change);
+    totals.changed(job, change, "");
   };
   requeue(0);
   requeue(1);
@@ -75,7 +74,7 @@ TEST_F(JobTotalsTest, ARequeueHasACause) {
 // A start that is undone is no restart, so nothing has run.
 TEST_F(JobTotalsTest, AStartThatIsUndoneHasNotRun) {
   JobRecord& job = ran("train");
-  totals.changed(job, {.job = job.id, .state = sched::JobState::kPending, .reason = {}});
+  totals.changed(job, {.job = job.id, .state = sched::JobState::kPending, .reason = {}}, "");
   EXPECT_TRUE(totals.runs().empty());
   EXPECT_TRUE(totals.requeues().empty());
 }

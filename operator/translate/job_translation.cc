@@ -285,12 +285,13 @@ void check_node_list(const sched::JobRequest& request, std::vector<std::string>&
 }
 
 // Adds a problem if the job names an account that does not list its namespace. A job without a name
-// is of its namespace's default account, or of none.
+// is of its namespace's default account, or of none. On a cluster without accounts every name is
+// taken and means nothing, as in Slurm without accounting: scripts of other sites name theirs.
 void check_account(const kube::Job& job, const sched::Configuration& configuration,
                    std::vector<std::string>& problems) {
   const std::string account = job.spec.schedule.account.value_or("");
-  if (account.empty()) return;
   const auto& accounts = configuration.accounts;
+  if (account.empty() || accounts.empty()) return;
   if (std::none_of(accounts.begin(), accounts.end(),
                    [&](const auto& each) { return each.name == account; })) {
     problems.push_back("spec.schedule.account: there is no account \"" + account +

@@ -18,6 +18,7 @@ namespace {
 using nlohmann::json;
 using std::chrono::seconds;
 using testing::ElementsAre;
+using testing::IsEmpty;
 
 // Partition batch (default) of five nodes of 8 CPUs, QOS high. Namespace team-a belongs to account
 // "ours" and may not use "theirs".
@@ -191,6 +192,16 @@ INSTANTIATE_TEST_SUITE_P(
         BadJob{"limit", container({{"resources", {{"limits", {{"memory", "1Gi"}}}}}}),
                "asks for no memory"}),
     [](const auto& one) { return std::string{one.param.name}; });
+
+// Scripts of other sites name their accounts; on a cluster without any they mean nothing.
+TEST(JobTranslation, WithoutAccountsEveryNameIsTaken) {
+  const kube::Job job = job_of_spec({{"schedule", {{"account", "nosuch"}}}});
+  Cluster cluster;
+  EXPECT_THAT(cluster.judge(job).problems, ElementsAre(testing::HasSubstr("no account")));
+  cluster.configuration.accounts.clear();
+  cluster.configuration.users.clear();
+  EXPECT_THAT(cluster.judge(job).problems, IsEmpty());
+}
 
 // One pod: a node for all tasks, or one task. As many nodes as the tasks need may be several.
 TEST(JobSize, MpirunWorksInAJobOfOnePod) {
