@@ -28,6 +28,20 @@ Environment variables_of(const std::string& lines) {
   return all;
 }
 
+// What Slurm's srun asks slurmctld: NAME=VALUE, separated by spaces.
+std::string facts_of(const Environment& environment) {
+  std::string facts;
+  for (const char* name :
+       {"SLURM_JOBID", "SLURM_JOB_NODELIST", "SLURM_NODELIST", "SLURM_JOB_NUM_NODES",
+        "SLURM_NNODES", "SLURM_JOB_CPUS_PER_NODE", "SLURM_JOB_PARTITION", "SLURM_JOB_USER",
+        "SLURM_JOB_UID", "SLURM_JOB_GID", "SLURM_NODEID", "SLURM_CPUS_ON_NODE",
+        "SLURMD_NODENAME"}) {
+    const auto value = launcher::value_of(environment, name);
+    if (value) facts += (facts.empty() ? "" : " ") + std::string{name} + "=" + *value;
+  }
+  return facts;
+}
+
 }  // namespace
 
 std::string joined(const Environment& environment, const std::string& prefix) {
@@ -63,6 +77,7 @@ Environment script_environment(const Environment& given, std::span<const std::st
   if (const auto before = value_of(all, "BASH_ENV")) set(all, "KUBEGANG_BASH_ENV", *before);
   set(all, "BASH_ENV", own + "/env.sh");
   set(all, "KUBEGANG_STEPS", steps);
+  set(all, "KUBEGANG_JOB", facts_of(all));
   return all;
 }
 

@@ -562,6 +562,19 @@ class Srun {
   std::optional<int> failure_;
 };
 
+// Sets what is not set of FACTS (script_environment): Snakemake, for one, takes all variables of
+// Slurm away but the number of the job.
+void restore_facts(std::string facts) {
+  while (!facts.empty()) {
+    const std::size_t end = std::min(facts.find(' '), facts.size());
+    const std::string fact = facts.substr(0, end);
+    facts.erase(0, end + 1);
+    const std::size_t equals = std::min(fact.find('='), fact.size());
+    ::setenv(fact.substr(0, equals).c_str(), fact.substr(std::min(equals + 1, fact.size())).c_str(),
+             0);
+  }
+}
+
 void show_help() {
   std::puts(
       "Usage: srun [OPTIONS] PROGRAM [ARGUMENTS]\n\n"
@@ -574,6 +587,7 @@ void show_help() {
 }  // namespace
 
 int run_srun(std::span<const std::string> arguments) {
+  restore_facts(variable("KUBEGANG_JOB").value_or(""));
   const auto options = read_srun_options(arguments, variable);
   if (!options) return say(options.error().message, slurm::exit_code_of(options.error()));
   if (options->shows_version) {
