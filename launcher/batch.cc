@@ -161,6 +161,14 @@ struct Stream {
   }
 };
 
+// Devices, /dev/null for one, have no offset.
+bool are_same_file(int left, int right) {
+  struct stat a {};
+  struct stat b {};
+  return ::fstat(left, &a) == 0 && ::fstat(right, &b) == 0 && S_ISREG(a.st_mode) &&
+         a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
 class Batch {
  public:
   Batch(BatchOptions options, Environment given)
@@ -312,6 +320,11 @@ class Batch {
     error_.log = 2;
     error_.file = open_output(options_.error);
     if (error_.file < 0) return fail("error file " + options_.error + ": " + strerror(errno));
+    if (are_same_file(error_.file, output_.file)) {
+      // One pipe for both: with two offsets one would write over the other.
+      ::close(std::exchange(error_.file, -1));
+      return 0;
+    }
     return make_pipe(error_) ? 0 : fail(std::string{"pipe: "} + strerror(errno));
   }
 
