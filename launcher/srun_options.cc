@@ -165,7 +165,8 @@ base::Status set_time(const std::string& value, SrunOptions& options) {
     parts.resize(2);
     seconds = parts[0] * kSixty + parts[1];
   }
-  if (seconds > 0) options.time_limit = std::chrono::seconds{seconds};
+  // SOURCE: recorded: limits of steps are whole minutes, rounded up.
+  if (seconds > 0) options.time_limit = std::chrono::minutes{(seconds + kSixty - 1) / kSixty};
   return {};
 }
 

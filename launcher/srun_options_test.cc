@@ -213,10 +213,10 @@ TEST(SrunOptions, TimeIsReadAsSlurmReadsIt) {
     return read({"-t", text, "a"}).time_limit.value_or(std::chrono::seconds{0}).count();
   };
   EXPECT_EQ(seconds_of("2"), 120);
-  EXPECT_EQ(seconds_of("2:30"), 150);
-  EXPECT_EQ(seconds_of("1:00:05"), 3605);
+  EXPECT_EQ(seconds_of("2:30"), 180) << "whole minutes";
+  EXPECT_EQ(seconds_of("1:00:05"), 3660);
   EXPECT_EQ(seconds_of("1-2"), 26 * 3600);
-  EXPECT_EQ(seconds_of("1-2:3:4"), 26 * 3600 + 184);
+  EXPECT_EQ(seconds_of("1-2:3:4"), 26 * 3600 + 240);
   EXPECT_EQ(seconds_of("UNLIMITED"), 0);
   for (const char* text : {"abc", "", "1:2:3:4", "1-", "1-2:3:4:5", "-5"}) {
     EXPECT_THAT(refusal({"--time=" + std::string{text}, "a"}), HasSubstr("--time")) << text;
