@@ -1,5 +1,6 @@
 #include "operator/jobs/status_after.h"
 
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -16,6 +17,11 @@ namespace {
 // A hold that no spec says: a new leader can only read it from the status.
 bool is_system_hold(sched::Reason reason) {
   return sched::Holds::to_store(reason).has_value();
+}
+
+bool is_users_hold(std::string_view reason) {
+  return reason == reason_name(sched::Reason::kJobHeldUser) ||
+         reason == reason_name(sched::Reason::kJobHeldAdmin);
 }
 
 // The two fields belong together: a time without nodes, or the other way round, would be shown as a
@@ -261,6 +267,8 @@ StatusAfter status_after(const sched::StateChange& change, kube::JobStatus statu
 
 StatusAfter status_after(const sched::Waits& waits, kube::JobStatus status,
                          const DecisionContext& context) {
+  // Who holds or releases a job looks at it next.
+  const bool turns = is_users_hold(status.reason) != is_users_hold(reason_name(waits.reason));
   status.reason = std::string{reason_name(waits.reason)};
   // Until when it waits is its retry; why is worth more.
   if (context.last_end.empty() || context.last_end == waits.message) {
@@ -278,7 +286,7 @@ StatusAfter status_after(const sched::Waits& waits, kube::JobStatus status,
   const bool was_held = status.held.has_value();
   status.held.reset();
   if (is_system_hold(waits.reason)) status.held = kube::JobHeld{status.reason};
-  const bool changes = was_held || status.held;
+  const bool changes = was_held || status.held || turns;
   return {std::move(status), changes ? WriteUrgency::kUrgent : WriteUrgency::kInforms};
 }
 

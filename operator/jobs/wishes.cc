@@ -259,8 +259,8 @@ void Wishes::judge(JobRecord& job) {
   // 5. the scheduler
   if (!job.submitted) return submit(job, std::move(request), predecessors.known);
   if (job.array && std::exchange(job.array->waits_for_mend, false)) release_all(job);
-  show_accepted(job);
   tell_update(job, std::move(request), predecessors.known);
+  show_accepted(job);
 }
 
 void Wishes::tell_update(JobRecord& job, sched::JobRequest request,
@@ -412,7 +412,11 @@ void Wishes::show_partitions(JobRecord& job) {
 // before the job starts.
 void Wishes::show_accepted(JobRecord& job) {
   const bool warns = !job.pod_warning.empty();
-  job.wanted().observed_generation = job.object->metadata.generation;
+  const std::int64_t generation = job.object->metadata.generation;
+  const auto judged = std::exchange(job.wanted().observed_generation, generation);
+  // Who edits a job looks at it next. The first look at a job goes with the write of its number.
+  const bool is_edit = judged && judged != generation;
+  if (is_edit && !job.is_allocated()) show_priority(job, scheduler_);
   const kube::Conditions& conditions = job.wanted().conditions;
   bool changed = false;
   if (kube::find_condition(conditions, kube::kStalled) != nullptr) {
@@ -431,10 +435,10 @@ void Wishes::show_accepted(JobRecord& job) {
                       job.pod_warning
                 : "the job is in the queue",
           parts_.now) &&
-      !changed) {
+      !changed && !is_edit) {
     return;
   }
-  parts_.jobs.mark(job, WriteUrgency::kInforms);
+  parts_.jobs.mark(job, is_edit ? WriteUrgency::kUrgent : WriteUrgency::kInforms);
 }
 
 // The terms are stored with the number under which others are told of the job, so that a leader

@@ -181,6 +181,34 @@ TEST(Operator, TheFirstFailureEndsTheGang) {
   expect_no_violations(world);
 }
 
+// What only informs may take a minute; who edits a job looks at it at once.
+TEST(Operator, AnEditOfAWaitingJobIsShownAtOnce) {
+  World world{{}};
+  world.apply(linear_config("4s"));
+  world.apply(partition("batch", {{"nodes", {{"hostlist", "n[12-16]"}}}, {"default", true}}));
+  world.apply(gang_job("wide", 5, "10m"));
+  world.run_for(seconds{10});
+  world.apply(gang_job("job", 1, "5s"));
+  world.run_for(seconds{10});
+  const auto shows = [&](const json& spec, const std::string& reason, int priority) {
+    world.patch_job("job", spec);
+    world.run_for(seconds{2});
+    const kube::Job job = world.job("job");
+    EXPECT_EQ(job.status.observed_generation, job.metadata.generation) << spec;
+    EXPECT_EQ(job.status.reason, reason) << spec;
+    if (priority >= 0) {
+      EXPECT_EQ(job.status.priority, priority) << spec;
+    }
+  };
+  const std::string waits = world.job("job").status.reason;
+  EXPECT_EQ(waits, "Resources");
+  shows({{"control", {{"hold", true}}}}, "JobHeldUser", 0);
+  shows({{"control", {{"hold", false}}}}, waits, -1);
+  shows({{"schedule", {{"priority", 7}}}}, waits, 7);
+  shows({{"schedule", {{"timeLimit", "1h"}}}}, waits, 7);
+  shows({{"control", {{"hold", true}}}}, "JobHeldUser", 0);
+}
+
 // Each wish of a user in turn on two jobs that do not disturb each other.
 TEST(Operator, CancelHoldSuspendAndRequeueAreObeyed) {
   World world{{}};
