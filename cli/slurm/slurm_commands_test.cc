@@ -269,6 +269,8 @@ TEST_F(SlurmCommands, ClustersAreContexts) {
   EXPECT_THAT(slurm("sbatch", {"--clusters=genius,wice", "--wrap", "true"}).err,
               HasSubstr("--clusters \"genius,wice\": must name one cluster"));
   EXPECT_EQ(context_, "unused");
+  EXPECT_EQ(slurm("sacct", {"--clusters", "all"}).code, kExitOk);
+  EXPECT_EQ(context_, "") << "the present one";
 }
 
 // Programs in pods that are frozen: nothing is heard of them. A second goes by with each look.

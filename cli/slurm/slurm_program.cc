@@ -38,12 +38,13 @@ bool is_slurm_command(std::string_view name) {
   return std::ranges::find(kCommands, name, &Command::name) != kCommands.end();
 }
 
-// The cluster is the one of KUBECONFIG, or of the pod; --clusters names a context.
+// The cluster is the one of KUBECONFIG, or of the pod; --clusters names a context. "all" is what
+// scripts say that know one cluster alone.
 int run_slurm_command(std::string_view name, std::span<const std::string> arguments,
                       const WithSession& with_session, Output output) {
   const WithCluster with_cluster{[&](const std::string& context, const WithCluster::Use& use) {
     ConnectOptions connect;
-    connect.overrides.context = context;
+    if (context != "all") connect.overrides.context = context;
     const base::Result<int> code = with_session(connect, use);
     if (code) return *code;
     output.err << name << ": error: " << code.error().message << "\n";
