@@ -1,7 +1,7 @@
 # The front door. `make help` lists what there is; CMakePresets.json has the details.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help deps build test dev demo dashboard dashboard-test reference does-it-help dist release bench check check-long cluster-up cluster-down campaign soak sessions e2e-kubernetes e2e-target bench-kubernetes format clean
+.PHONY: help deps build test dev demo dashboard dashboard-test reference does-it-help dist release bench check check-long cluster-up cluster-down campaign soak sessions clients e2e-kubernetes e2e-target bench-kubernetes format clean
 
 JOBS ?= $(shell nproc)
 WAITING_JOBS ?= $(shell expr $(JOBS) + 1)
@@ -93,6 +93,14 @@ campaign: deps  ## the whole system in virtual time, with faults (ROUNDS=10000 S
 
 sessions: build  ## play the sessions that were recorded with Slurm, and compare (NAMES="batch_env srun_steps"; root or sudo)
 	@tools/as-root env KUBEGANG_BUILD=$(abspath $(BUILD)) e2e/sessions/compare $(NAMES)
+
+# Their releases of the day: what people would install.
+CLIENTS := submitit snakemake snakemake-executor-plugin-slurm dask-jobqueue
+clients: build  ## submitit, Snakemake and dask-jobqueue from PyPI, unmodified, on the devcluster (root or sudo; python3-venv)
+	@tools/install-packages tools/packages-clients.txt
+	@test -x $(BUILD)/clients/bin/snakemake || { python3 -m venv $(BUILD)/clients && $(BUILD)/clients/bin/pip install -q $(CLIENTS); }
+	@tools/as-root env PATH="$(abspath $(BUILD))/clients/bin:$$PATH" KUBEGANG_BUILD=$(abspath $(BUILD)) \
+	  e2e/sessions/compare c_submitit c_snakemake c_dask
 
 soak: deps  ## real processes, freezes and kills on the devcluster for an hour (root; SOAK_MINUTES=60 SOAK_SEED=1)
 	@cmake --preset release >/dev/null
