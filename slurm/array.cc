@@ -92,7 +92,8 @@ base::Result<sched::ArrayRequest> parse_array(std::string_view what, std::string
   if (array.tasks.empty()) {
     return base::invalid_argument(std::string{what} + ": names no tasks; write it like 0-15");
   }
-  if (percent == std::string_view::npos) return array;
+  // SOURCE: recorded: a % without a number is no bound.
+  if (percent == std::string_view::npos || percent + 1 == text.size()) return array;
   const auto at_once =
       parse_integer(what, text.substr(percent + 1), {.min = 0, .max = sched::JobId::kTasksMax});
   if (!at_once) {

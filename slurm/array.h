@@ -12,6 +12,9 @@
 
 namespace slurm {
 
+// Numbers of tasks are below: Slurm's MaxArraySize at its largest usual value, plus one.
+inline constexpr int kArrayTasksEnd = 100'001;
+
 // `tasks_end`: numbers of tasks are below (MaxArraySize).
 base::Result<sched::ArrayRequest> parse_array(std::string_view what, std::string_view text,
                                               int tasks_end);

@@ -18,6 +18,7 @@ TEST(Array, IsReadAsSlurmReadsIt) {
   EXPECT_EQ(as_written("1-7:2"), "1-7:2");
   EXPECT_EQ(as_written("1-8:2%2"), "1-7:2%2");
   EXPECT_EQ(as_written("0-1000%0"), "0-1000") << "no bound";
+  EXPECT_EQ(as_written("0-3%"), "0-3") << "no bound either, as recorded";
   EXPECT_EQ(as_written("0-1000,5,0-7"), "0-1000");
   EXPECT_EQ(as_written("63-64,127-129"), "63-64,127-129");
   EXPECT_EQ(as_written("[0-1],5"), "0-1,5");

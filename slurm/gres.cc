@@ -22,11 +22,15 @@ bool is_number(std::string_view word) {
   return !word.empty() && std::ranges::all_of(word, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// Slurm's names and types have no blanks and no signs of its own.
+bool is_letter_or_digit(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+// Slurm's names and types have no blanks and no signs of its own. "-1" is a wrong count, not a
+// type.
 bool is_word(std::string_view word) {
-  return !word.empty() && std::ranges::all_of(word, [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
-           c == '-' || c == '.';
+  return !word.empty() && is_letter_or_digit(word.front()) && std::ranges::all_of(word, [](char c) {
+    return is_letter_or_digit(c) || c == '_' || c == '-' || c == '.';
   });
 }
 

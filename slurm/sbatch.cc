@@ -461,7 +461,7 @@ struct SbatchOptionActions {
   }
 
   static base::Status array(Self self, Text name, Text value, bool) {
-    base::Result<sched::ArrayRequest> read = parse_array(name, value, sched::JobId::kTasksMax);
+    base::Result<sched::ArrayRequest> read = parse_array(name, value, kArrayTasksEnd);
     // As a wrong dependency, it is slurmctld that notices.
     if (!read) return base::Error{kEndsWithOne, read.error().message};
     self.options_.request.array = std::move(*read);

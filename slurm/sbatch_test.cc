@@ -318,6 +318,8 @@ TEST(Sbatch, ReadsDevices) {
   EXPECT_EQ(devices("--gres=gpu:a100:4,nic:1"), "gpu:a100:4,nic:1");
   EXPECT_EQ(devices("--gres=gres:gpu:a:1,gpu:b:2"), "gpu:a:1,gpu:b:2");
   EXPECT_EQ(devices("--gres=gpu:0"), "");
+  EXPECT_NE(refusal("--gres=gpu:-1").find("write name[:type][:count]"), std::string::npos);
+  EXPECT_NE(refusal("--gpus-per-node=-1").find("write name[:type][:count]"), std::string::npos);
   EXPECT_EQ(devices("--gpus-per-node=v100:2"), "gpu:v100:2");
   EXPECT_EQ(devices("-G2"), "gpu:2");
   EXPECT_EQ(devices("-N2 --gpus=4"), "gpu:2");
