@@ -19,7 +19,6 @@
 #include <utility>
 #include <vector>
 
-#include "launcher/job_names.h"
 #include "launcher/loop.h"
 #include "launcher/message.h"
 #include "launcher/net.h"
@@ -31,6 +30,7 @@
 #include "launcher/step_server.h"
 #include "launcher/tls.h"
 #include "launcher/usage.h"
+#include "slurm/file_name.h"
 
 namespace launcher {
 namespace {
@@ -52,7 +52,6 @@ constexpr int kLastChunksMax = 17;
 // After SIGTERM, of the time in which the job is not frozen.
 constexpr std::chrono::seconds kEndMax{60};
 constexpr int kEndLookMs = 20;
-constexpr const char* kOutputDefault = "slurm-%j.out";
 
 struct BatchOptions {
   std::string output;
@@ -288,7 +287,7 @@ class Batch {
     std::free(name);
   }
 
-  NameParts name_parts() const {
+  slurm::NameParts name_parts() const {
     return {.job_id = value_or(given_, "SLURM_JOB_ID", "0"),
             .array_id = value_or(given_, "SLURM_ARRAY_JOB_ID", ""),
             .array_task = value_or(given_, "SLURM_ARRAY_TASK_ID", ""),
@@ -306,11 +305,11 @@ class Batch {
 
   // A file that the user has named must be there; without the default one there is the log.
   int open_files() {
-    const NameParts parts = name_parts();
+    const slurm::NameParts parts = name_parts();
     const std::string input = options_.input.empty() ? "/dev/null" : options_.input;
     input_ = ::open(file_name(input, parts).c_str(), O_RDONLY | O_CLOEXEC);
     if (input_ < 0) return fail("input file " + input + ": " + strerror(errno));
-    output_.file = open_output(options_.output.empty() ? kOutputDefault : options_.output);
+    output_.file = open_output(options_.output.empty() ? slurm::kScriptOutput : options_.output);
     if (output_.file < 0 && !options_.output.empty()) {
       return fail("output file " + options_.output + ": " + strerror(errno));
     }

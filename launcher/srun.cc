@@ -21,7 +21,6 @@
 #include <optional>
 #include <vector>
 
-#include "launcher/job_names.h"
 #include "launcher/message.h"
 #include "launcher/net.h"
 #include "launcher/process.h"
@@ -30,6 +29,7 @@
 #include "launcher/step_output.h"
 #include "launcher/terminal.h"
 #include "slurm/exit_code.h"
+#include "slurm/file_name.h"
 #include "slurm/hostlist.h"
 
 namespace launcher {
@@ -347,7 +347,7 @@ class Srun {
     if (!is_ending_ && !options_.survives_nodes) end_step();
   }
 
-  NameParts name_parts(std::uint32_t rank) const {
+  slurm::NameParts name_parts(std::uint32_t rank) const {
     return {.job_id = job_id(),
             .array_id = variable("SLURM_ARRAY_JOB_ID").value_or(""),
             .array_task = variable("SLURM_ARRAY_TASK_ID").value_or(""),

@@ -1,8 +1,8 @@
-#include "launcher/job_names.h"
+#include "slurm/file_name.h"
 
 #include <gtest/gtest.h>
 
-namespace launcher {
+namespace slurm {
 namespace {
 
 const NameParts kParts{.job_id = "1001",
@@ -12,6 +12,10 @@ const NameParts kParts{.job_id = "1001",
                        .node = "n1",
                        .node_index = 2,
                        .task = 3};
+
+TEST(FileName, ANodeThatIsNotKnownYetStays) {
+  EXPECT_EQ(file_name("%j-%N", {.job_id = "7"}), "7-%N");
+}
 
 TEST(FileName, HasEveryPatternOfSlurm) {
   EXPECT_EQ(file_name("%x.%j.%u.%n.%t.out", kParts), "files.1001.ann.2.3.out");
@@ -56,4 +60,4 @@ TEST(FileName, SaysWhetherTasksOrNodesDiffer) {
 }
 
 }  // namespace
-}  // namespace launcher
+}  // namespace slurm

@@ -5,19 +5,23 @@
 #include <string>
 #include <string_view>
 
-namespace launcher {
+namespace slurm {
 
 struct NameParts {
   std::string job_id{};      // %j
   std::string array_id{};    // %A; "" = it is of no array, and %A is as %j
   std::string array_task{};  // %a; "" = likewise, and %a stays
-  std::string step_id{};   // %s; of a script "batch"
-  std::string job_name{};  // %x
-  std::string user{};      // %u
-  std::string node{};      // %N
-  int node_index = 0;      // %n, of the node within the job
-  int task = 0;            // %t, of the task within the step
+  std::string step_id{};     // %s; of a script "batch"
+  std::string job_name{};    // %x
+  std::string user{};        // %u
+  std::string node{};        // %N; "" = not known yet, and %N stays
+  int node_index = 0;        // %n, of the node within the job
+  int task = 0;              // %t, of the task within the step
 };
+
+// Where a script writes without --output, and a task of an array.
+inline constexpr const char* kScriptOutput = "slurm-%j.out";
+inline constexpr const char* kTaskOutput = "slurm-%A_%a.out";
 
 // "%5j" pads with zeros. A pattern that does not exist stays as it is. A backslash anywhere in the
 // text switches all patterns off and is dropped, as Slurm does it.
@@ -27,4 +31,4 @@ std::string file_name(std::string_view pattern, const NameParts& parts);
 bool names_tasks(std::string_view pattern);
 bool names_nodes(std::string_view pattern);
 
-}  // namespace launcher
+}  // namespace slurm

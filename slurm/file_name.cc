@@ -1,9 +1,9 @@
-#include "launcher/job_names.h"
+#include "slurm/file_name.h"
 
 #include <algorithm>
 #include <optional>
 
-namespace launcher {
+namespace slurm {
 namespace {
 
 // Slurm's own bound on the width of a number.
@@ -30,7 +30,7 @@ std::optional<std::string> value_of(char letter, const NameParts& parts) {
     case 'u':
       return parts.user;
     case 'N':
-      return parts.node;
+      return parts.node.empty() ? std::nullopt : std::optional{parts.node};
     case 'n':
       return std::to_string(parts.node_index);
     case 't':
@@ -91,4 +91,4 @@ bool names_nodes(std::string_view pattern) {
   return letters_in(pattern).find_first_of("nN") != std::string::npos;
 }
 
-}  // namespace launcher
+}  // namespace slurm
