@@ -95,7 +95,8 @@ base::Duration run_time_in_status(const kube::Job& job, base::Instant now, bool 
 // 1. a job without nodes: its state, and the run time that the status has
 // 2. pods are not ready: CF, no run time yet
 // 3. a timetable lists it: R or S by its slots
-// 4. no timetable lists it: nothing contends for its nodes, and it runs
+// 4. no timetable lists it: nothing contends for its nodes, and it runs, or stands still if its
+//    status is Suspended
 JobMoment job_moment(const kube::Job& job, const TimetableOf& timetable_of, base::Instant now) {
   const kube::JobState state = job.status.state.value_or(kube::JobState::kPending);
   const bool completing = kube::is_true(job.status.conditions, "Completing");
@@ -113,7 +114,22 @@ JobMoment job_moment(const kube::Job& job, const TimetableOf& timetable_of, base
     return {.code = completing ? "CG" : (runs ? "R" : "S"),
             .run_time = run_time_listed(*listed, now)};
   }
-  return {.code = completing ? "CG" : "R", .run_time = run_time_in_status(job, now, !completing)};
+  const bool goes_on = !completing && state == kube::JobState::kRunning;
+  return {.code = completing ? "CG" : "R", .run_time = run_time_in_status(job, now, goes_on)};
+}
+
+// SOURCE: Slurm shows the begin time of a job that waits for it, also after a requeue.
+std::optional<base::Instant> expected_start(const kube::Job& job, base::Instant now) {
+  const kube::JobStatus& status = job.status;
+  if (status.state.value_or(kube::JobState::kPending) != kube::JobState::kPending) {
+    return std::nullopt;
+  }
+  if (status.expected_start_time) return status.expected_start_time;
+  std::optional<base::Instant> begin;
+  for (const auto& time : {status.eligible_time, job.spec.schedule.begin_time}) {
+    if (time && *time > now) begin = std::max(begin.value_or(*time), *time);
+  }
+  return begin;
 }
 
 // The plan is not counted: it leads into the cycle, which is what goes on.

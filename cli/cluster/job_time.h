@@ -26,7 +26,12 @@ struct JobMoment {
   friend bool operator==(const JobMoment&, const JobMoment&) = default;
 };
 
+// Without a timetable a job whose status is Suspended stands still since its run time was written.
 JobMoment job_moment(const kube::Job& job, const TimetableOf& timetable_of, base::Instant now);
+
+// Returns when a job that waits is expected to start: as planned, or when it may start at the
+// earliest if that is still to come. nullopt if neither is known, or if it does not wait.
+std::optional<base::Instant> expected_start(const kube::Job& job, base::Instant now);
 
 // How a job that runs takes turns with others.
 struct SharedTurns {

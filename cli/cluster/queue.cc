@@ -74,7 +74,7 @@ QueueLine queue_line(const kube::Job& job, const TimetableOf& timetable_of, base
   line.priority = job.status.priority.value_or(0);
   line.progress = progress_of(job);
   if (!job.status.allocation) {
-    line.expected_start = job.status.expected_start_time;
+    line.expected_start = expected_start(job, now);
     line.planned_nodes = job.status.planned_nodes;
   }
   return line;

@@ -594,6 +594,11 @@ base::Result<SubmitRequest> read_submit(const SubmitArguments& arguments, slurm:
   if (!added) return added.error();
   base::Result<slurm::BatchOptions> options = reader.finish();
   if (!options) return options.error();
+  if (const auto& deadline = options->request.deadline; deadline && *deadline <= now.instant) {
+    // SOURCE: slurmctld's sentence, with which sbatch ends with 1.
+    return base::Error{slurm::kEndsWithOne,
+                       "--deadline: has passed: Requested time limit is invalid"};
+  }
   request.options = std::move(options).value();
   if (request.options.wrap && request.command.empty() && !request.batch) {
     // SOURCE: sbatch's own text.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <iterator>
 #include <map>
 #include <utility>
@@ -10,11 +11,27 @@
 #include "base/number_list.h"
 #include "cli/cluster/task_control.h"
 #include "slurm/array.h"
+#include "slurm/text.h"
 
 namespace cli {
 namespace {
 
+static_assert(slurm::kArrayTasksEnd == kube::kArrayTasksMax);
+
 constexpr const char* kHeld = "JobHeldUser";
+// SOURCE: Slurm's own buffers, of a list of tasks and of squeue's %i.
+constexpr std::size_t kTaskTextMax = 64;
+constexpr std::size_t kTaskTextEnd = 4'096;
+constexpr std::size_t kLabelMax = 31;
+constexpr const char* kTaskTextVariable = "SLURM_BITSTR_LEN";
+
+// 0: none.
+std::size_t task_text_max() {
+  const char* const text = std::getenv(kTaskTextVariable);
+  if (text == nullptr) return kTaskTextMax;
+  const auto read = slurm::parse_integer(kTaskTextVariable, text, {.min = 0});
+  return read ? std::min(static_cast<std::size_t>(*read), kTaskTextEnd) : kTaskTextMax;
+}
 
 template <typename Value>
 std::optional<Value> wish_of(const std::map<int, Value>& wishes, int task) {
@@ -25,7 +42,10 @@ std::optional<Value> wish_of(const std::map<int, Value>& wishes, int task) {
 class Splitter {
  public:
   Splitter(const kube::Job& array, const kube::ArrayStatus& status)
-      : array_{array}, status_{status}, wishes_{array.spec.control.tasks} {
+      : status_{status}, wishes_{array.spec.control.tasks}, plain_{array} {
+    // Neither is of a single task, and both may be long.
+    plain_.status.array.reset();
+    plain_.spec.control.tasks.clear();
     const auto read =
         slurm::parse_array("spec.array.tasks", array.spec.array->tasks, kube::kArrayTasksMax);
     if (read) read->tasks.each([&](int task) { all_.push_back(task); });
@@ -44,7 +64,7 @@ class Splitter {
       if (outcome != kube::TaskOutcome::kNone) {
         if (has_ended) others.push_back(part(task, ended(outcome)));
       } else if (entry != started.end()) {
-        JobPart one = part(task, kube::task_status(*entry->second, array_.status));
+        JobPart one = part(task, kube::task_status(*entry->second, plain_.status));
         (entry->second->allocation ? others : waiting).push_back(std::move(one));
       } else {
         waiting.push_back(part(task, rest(task)));
@@ -57,7 +77,7 @@ class Splitter {
 
  private:
   JobPart part(int task, kube::JobStatus status) const {
-    JobPart part{.job = array_, .array = ArrayPart{number(), {task}, throttle_}};
+    JobPart part{.job = plain_, .array = ArrayPart{number(), {task}, throttle_}};
     part.job.status = std::move(status);
     if (!part.job.status.job_id) part.job.status.job_id = number();
     kube::JobControl& control = part.job.spec.control;
@@ -66,12 +86,11 @@ class Splitter {
     return part;
   }
 
-  std::int64_t number() const { return array_.status.job_id.value_or(0); }
+  std::int64_t number() const { return plain_.status.job_id.value_or(0); }
 
   // Returns the status of a task that waits for its first start.
   kube::JobStatus rest(int task) const {
-    kube::JobStatus status = array_.status;
-    status.array.reset();
+    kube::JobStatus status = plain_.status;
     status.exit_code.reset();
     if (!status.state || !kube::is_final(*status.state)) status.state = kube::JobState::kPending;
     const auto held = wish_of(wishes_.hold, task);
@@ -83,9 +102,8 @@ class Splitter {
   // Returns the status of a task that has ended. The exit code of a failed one is not kept; the
   // array has the highest.
   kube::JobStatus ended(kube::TaskOutcome outcome) const {
-    kube::JobStatus status = array_.status;
+    kube::JobStatus status = plain_.status;
     const int code = status.exit_code.value_or(0);
-    status.array.reset();
     status.reason.clear();
     status.exit_code = outcome == kube::TaskOutcome::kFailed ? code : 0;
     status.state = outcome == kube::TaskOutcome::kSucceeded ? kube::JobState::kCompleted
@@ -114,9 +132,9 @@ class Splitter {
     return all;
   }
 
-  const kube::Job& array_;
   const kube::ArrayStatus& status_;
   const TaskWishes wishes_;
+  kube::Job plain_;  // the array without what only its tasks have
   std::vector<int> all_;
   std::optional<int> throttle_;
 };
@@ -136,8 +154,30 @@ std::vector<JobPart> array_parts(std::vector<kube::Job> jobs, ArrayView view, bo
   return all;
 }
 
+namespace {
+
+// SOURCE: Slurm writes a row of steps as such if it spans more than ten numbers.
+std::string shortened_tasks(const std::vector<int>& tasks) {
+  constexpr int kStepsSpan = 10;
+  if (tasks.size() > 2 && tasks.back() - tasks.front() > kStepsSpan) {
+    const int step = tasks[1] - tasks[0];
+    const auto breaks = [&](int a, int b) { return b - a != step; };
+    if (step > 1 && std::ranges::adjacent_find(tasks, breaks) == tasks.end()) {
+      return std::to_string(tasks.front()) + "-" + std::to_string(tasks.back()) + ":" +
+             std::to_string(step);
+    }
+  }
+  std::string text = base::format_number_list(tasks);
+  const std::size_t most = task_text_max();
+  // The end of the text and Slurm's comma behind the last number are in its buffer, too.
+  if (most > 4 && text.size() > most - 3) text = text.substr(0, most - 4) + "...";
+  return text;
+}
+
+}  // namespace
+
 std::string task_text(const ArrayPart& part) {
-  std::string text = base::format_number_list(part.tasks);
+  std::string text = shortened_tasks(part.tasks);
   if (part.tasks.size() > 1 && part.throttle) text += "%" + std::to_string(*part.throttle);
   return text;
 }
@@ -149,12 +189,17 @@ std::string job_label(std::int64_t id, const std::optional<ArrayPart>& part) {
          (part->tasks.size() == 1 ? "_" + tasks : "_[" + tasks + "]");
 }
 
-bool is_named(std::string_view word, std::int64_t id, const std::optional<ArrayPart>& part) {
-  const auto asked = parse_job_word(word);
-  if (!asked) return false;
-  if (!asked->tasks) return asked->id == id || (part && asked->id == part->array_id);
-  return part && asked->id == part->array_id && part->tasks.size() == 1 &&
-         std::ranges::find(*asked->tasks, part->tasks.front()) != asked->tasks->end();
+std::string short_job_label(std::int64_t id, const std::optional<ArrayPart>& part) {
+  std::string label = job_label(id, part);
+  const bool is_cut = part && part->tasks.size() > 1 && std::getenv(kTaskTextVariable) == nullptr;
+  if (is_cut && label.size() > kLabelMax) label.resize(kLabelMax);
+  return label;
+}
+
+bool is_named(const JobWord& word, std::int64_t id, const std::optional<ArrayPart>& part) {
+  if (!word.tasks) return word.id == id || (part && word.id == part->array_id);
+  return part && word.id == part->array_id && part->tasks.size() == 1 &&
+         std::ranges::binary_search(*word.tasks, part->tasks.front());
 }
 
 std::vector<std::string> job_words(std::string_view text) {
@@ -183,6 +228,7 @@ std::optional<JobWord> parse_job_word(std::string_view word) {
   if (end == word.size()) return read;
   read.tasks = parse_tasks(word.substr(end + 1));
   if (!read.tasks) return std::nullopt;
+  std::ranges::sort(*read.tasks);
   return read;
 }
 

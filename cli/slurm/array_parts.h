@@ -1,5 +1,5 @@
 // Arrays as Slurm shows them: a job for the tasks that wait, and one for each task that has started
-// or ended. Pure.
+// or ended. Pure, but for SLURM_BITSTR_LEN, which bounds how long a list of tasks is shown.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace cli {
 // The tasks of an array that a line is about.
 struct ArrayPart {
   std::int64_t array_id = 0;
-  std::vector<int> tasks;        // ascending, one at least
+  std::vector<int> tasks;         // ascending, one at least
   std::optional<int> throttle{};  // %N
 };
 
@@ -30,16 +30,18 @@ enum class ArrayView {
   kEach,    // squeue -r
 };
 
-// Without `has_ended` tasks that have ended are left out.
+// Without `has_ended` tasks that have ended are left out. Each task of a large array costs a copy
+// of its job: filter jobs first.
 std::vector<JobPart> array_parts(std::vector<kube::Job> jobs, ArrayView view, bool has_ended);
 
-// "7,10-12%2", as squeue's %K has it.
+// "7,10-12%2" or "0-98:2", as squeue's %K has it. SOURCE: a list that is no row of steps is cut at
+// 64 characters, or at SLURM_BITSTR_LEN (0: never), and ends with "..." then.
 std::string task_text(const ArrayPart& part);
-// "1001", "1001_3", "1001_[3-6%2]", as squeue's %i has it. `id` is the number of the job itself.
+// "1001", "1001_3", "1001_[3-6%2]". `id` is the number of the job itself.
 std::string job_label(std::int64_t id, const std::optional<ArrayPart>& part);
-// Returns true if "1001", "1001_3" or "1001_[3-6]" names it: by its own number, its array's, or its
-// task.
-bool is_named(std::string_view word, std::int64_t id, const std::optional<ArrayPart>& part);
+// The same as squeue's %i has it. SOURCE: recorded: without SLURM_BITSTR_LEN a list of tasks is cut
+// at 31 characters.
+std::string short_job_label(std::int64_t id, const std::optional<ArrayPart>& part);
 
 // "1001,1002_[1,3]" as its two words: commas in brackets do not separate.
 std::vector<std::string> job_words(std::string_view text);
@@ -47,8 +49,12 @@ std::vector<std::string> job_words(std::string_view text);
 // "1001_[1-3]" as its two halves; nothing if the word is no number of a job.
 struct JobWord {
   std::int64_t id = 0;
-  std::optional<std::vector<int>> tasks{};
+  std::optional<std::vector<int>> tasks{};  // ascending
 };
 std::optional<JobWord> parse_job_word(std::string_view word);
+
+// Returns true if "1001", "1001_3" or "1001_[3-6]" names it: by its own number, its array's, or its
+// task.
+bool is_named(const JobWord& word, std::int64_t id, const std::optional<ArrayPart>& part);
 
 }  // namespace cli

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <stdlib.h>
 
 #include "cli/cluster/task_control.h"
 
@@ -46,6 +47,29 @@ TEST(ArrayParts, TasksThatWaitAreOnePart) {
                           "1001_1 Completed ", "1001_2 Running "));
 }
 
+// As recorded: a row of steps is written as such if it spans more than ten numbers, and any other
+// list is cut.
+TEST(ArrayParts, ALongListOfTasksIsShortened) {
+  const auto label = [](const std::string& tasks) {
+    return job_label(1005, ArrayPart{1005, *parse_job_word("1_[" + tasks + "]")->tasks});
+  };
+  std::string evens = "0";
+  for (int task = 2; task <= 98; task += 2) evens += "," + std::to_string(task);
+  EXPECT_EQ(label(evens), "1005_[0-98:2]");
+  EXPECT_EQ(label("1,3,5,7"), "1005_[1,3,5,7]");
+  EXPECT_EQ(label("0-20"), "1005_[0-20]");
+  EXPECT_EQ(label("0,20"), "1005_[0,20]");
+  const std::string ragged =
+      "1,3,5,7,9,11,13,15,17,19,21,23,25,27,29,31,33,35,37,40,42,44,46,48,50,52,54";
+  EXPECT_EQ(label(ragged),
+            "1005_[1,3,5,7,9,11,13,15,17,19,21,23,25,27,29,31,33,35,37,40,42,44...]");
+  const ArrayPart part{1005, *parse_job_word("1_[" + ragged + "]")->tasks};
+  EXPECT_EQ(short_job_label(1005, part), "1005_[1,3,5,7,9,11,13,15,17,19,");
+  ASSERT_EQ(::setenv("SLURM_BITSTR_LEN", "16", 1), 0);
+  EXPECT_EQ(short_job_label(1005, part), "1005_[1,3,5,7,9,11...]");
+  ASSERT_EQ(::unsetenv("SLURM_BITSTR_LEN"), 0);
+}
+
 TEST(ArrayParts, EachReasonIsNamedOnce) {
   kube::Job job = array();
   job.spec.control.tasks = {{.tasks = "4-5", .hold = true}};
@@ -55,13 +79,15 @@ TEST(ArrayParts, EachReasonIsNamedOnce) {
 
 TEST(ArrayParts, AWordNamesAnArrayATaskOrItsNumber) {
   const ArrayPart part{1001, {2}};
-  EXPECT_TRUE(is_named("1001", 1003, part));
-  EXPECT_TRUE(is_named("1003", 1003, part));
-  EXPECT_TRUE(is_named("1001_2", 1003, part));
-  EXPECT_TRUE(is_named("1001_[1-3,7]", 1003, part));
-  EXPECT_FALSE(is_named("1001_3", 1003, part));
-  EXPECT_FALSE(is_named("1001_x", 1003, part));
-  EXPECT_TRUE(is_named("7", 7, std::nullopt));
+  const auto names = [&](const char* word) { return is_named(*parse_job_word(word), 1003, part); };
+  EXPECT_TRUE(names("1001"));
+  EXPECT_TRUE(names("1003"));
+  EXPECT_TRUE(names("1001_2"));
+  EXPECT_TRUE(names("1001_[1-3,7]"));
+  EXPECT_TRUE(names("1001_[7,2]"));
+  EXPECT_FALSE(names("1001_3"));
+  EXPECT_FALSE(parse_job_word("1001_x"));
+  EXPECT_TRUE(is_named(*parse_job_word("7"), 7, std::nullopt));
   EXPECT_THAT(job_words("1,2_[3,5],4"), ElementsAre("1", "2_[3,5]", "4"));
 }
 

@@ -15,6 +15,7 @@
 #include "cli/cluster/read.h"
 #include "cli/cluster/user.h"
 #include "cli/local_zone.h"
+#include "slurm/file_name.h"
 #include "slurm/hostlist.h"
 #include "slurm/quantities.h"
 #include "slurm/text.h"
@@ -65,6 +66,15 @@ std::optional<std::string> annotation_of(const kube::Job& job, std::string_view 
   return found->second;
 }
 
+// It is written with the run time, and goes on while the job stands still.
+base::Duration suspended_until(const kube::Job& job, base::Instant now) {
+  const auto& time = job.status.suspend_time;
+  if (!time) return base::Duration{0};
+  const bool goes_on = job.status.state == kube::JobState::kSuspended;
+  return time->elapsed +
+         (goes_on ? std::max(base::Duration{0}, now - time->as_of) : base::Duration{0});
+}
+
 void set_sizes(JobFacts& facts, const kube::Job& job, const PartitionDefaults* partition) {
   const kube::JobResources& asked = job.spec.resources;
   facts.nodes = node_count(job);
@@ -108,6 +118,13 @@ const kube::KnownFields& fields_of_jobs() {
     return fields;
   }();
   return kFields;
+}
+
+std::string sharing_text(const kube::Job& job) {
+  const auto& sharing = job.spec.placement.sharing;
+  if (!sharing) return "OK";
+  if (*sharing == kube::JobSharing::kUser) return "USER";
+  return *sharing == kube::JobSharing::kNode ? "NO" : "YES";
 }
 
 std::string licenses_text(const kube::Job& job) {
@@ -270,6 +287,8 @@ JobFacts facts_of(const kube::Job& job, const std::vector<PartitionDefaults>& pa
     if (facts.state_code == state.code) facts.state = state.name;
   }
   facts.run_time = moment.run_time;
+  facts.suspend_time = suspended_until(job, now);
+  facts.start_time = job.status.start_time ? job.status.start_time : expected_start(job, now);
   const int code = job.status.exit_code.value_or(0);
   facts.exit_signal = code > 128 ? code - 128 : 0;
   facts.exit_code = code > 128 ? 0 : code;
@@ -303,6 +322,37 @@ Caller caller_of(const Session& session) {
 bool is_own(const kube::Job& job, const Caller& caller) {
   const auto user = annotation_of(job, kube::kAnnotationUser);
   return user && !caller.user.empty() ? *user == caller.user : job.metadata.ns == caller.ns;
+}
+
+ScriptFiles script_files(const JobFacts& facts) {
+  if (!facts.job->spec.batch) return {};
+  const kube::JobBatch& batch = *facts.job->spec.batch;
+  const auto absolute = [&](const std::string& name) {
+    const std::string& directory = batch.working_directory;
+    if (name.starts_with('/') || directory.empty()) return name;
+    return directory + (directory.ends_with('/') ? "" : "/") + name;
+  };
+  const char* const by_default = facts.array ? slurm::kTaskOutput : slurm::kScriptOutput;
+  const std::string output = batch.output.empty() ? by_default : batch.output;
+  return {.input = absolute(batch.input.empty() ? "/dev/null" : batch.input),
+          .output = absolute(output),
+          .error = absolute(batch.error.empty() ? output : batch.error)};
+}
+
+ScriptFiles expanded_files(const JobFacts& facts) {
+  slurm::NameParts parts{.job_id = std::to_string(facts.id),
+                         .step_id = "batch",
+                         .job_name = facts.name,
+                         .user = facts.user,
+                         .node = facts.batch_host};
+  if (facts.array) parts.array_id = std::to_string(facts.array->array_id);
+  if (facts.array && facts.array->tasks.size() == 1) {
+    parts.array_task = std::to_string(facts.array->tasks.front());
+  }
+  const ScriptFiles files = script_files(facts);
+  return {.input = slurm::file_name(files.input, parts),
+          .output = slurm::file_name(files.output, parts),
+          .error = slurm::file_name(files.error, parts)};
 }
 
 std::string tres_of(const JobFacts& facts) {

@@ -37,6 +37,8 @@ struct JobFacts {
   std::optional<kube::Bytes> memory_per_node{};
   std::optional<base::Duration> limit{};  // absent: none
   base::Duration run_time{};
+  base::Duration suspend_time{};
+  std::optional<base::Instant> start_time{};  // expected, if it waits
   std::int64_t priority = 0;
   int exit_code = 0;
   int exit_signal = 0;
@@ -91,6 +93,18 @@ Caller caller_of(const Session& session);
 // namespace's.
 bool is_own(const kube::Job& job, const Caller& caller);
 
+// Where a batch script reads and writes: absolute paths, still with their patterns; "" of a job
+// without a script.
+struct ScriptFiles {
+  std::string input;
+  std::string output;
+  std::string error;
+};
+ScriptFiles script_files(const JobFacts& facts);
+// The same with the patterns that are known. SOURCE: scontrol leaves %N and "%5j", here they are
+// filled in, too.
+ScriptFiles expanded_files(const JobFacts& facts);
+
 // "cpu=4,mem=120M,node=2,billing=4"
 std::string tres_of(const JobFacts& facts);
 
@@ -99,6 +113,8 @@ std::size_t state_rank(const std::string& code);
 
 // squeue's %E: "afterok:12(unfulfilled),after:7+5(failed)"; "(null)" if nothing is waited for.
 std::string dependency_text(const kube::Job& job);
+// %h of squeue: "OK", "YES", "NO" or "USER".
+std::string sharing_text(const kube::Job& job);
 // The licenses that the job asks for, "bar:1,foo:2"; "" = none.
 std::string licenses_text(const kube::Job& job);
 // Its devices on each node, "gres:gpu:a100:2"; "" = none.

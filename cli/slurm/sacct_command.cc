@@ -97,7 +97,8 @@ std::string of_job(const AcctRow& row, const std::string& text) {
 // SOURCE: sacct(1), "Job Accounting Fields", with sacct's widths.
 constexpr std::array kFields = {
     AcctField{"JobID", 12, id_of},
-    AcctField{"JobIDRaw", 12, id_of},
+    AcctField{"JobIDRaw", 12,
+              [](const AcctRow& r) { return number(r.facts->id) + (r.is_script ? ".batch" : ""); }},
     AcctField{"JobName", 10,
               [](const AcctRow& r) { return r.is_script ? "batch" : r.facts->name; }},
     AcctField{"Partition", 10, [](const AcctRow& r) { return of_job(r, r.facts->partition); }},
@@ -139,11 +140,7 @@ constexpr std::array kFields = {
               [](const AcctRow& r) { return number(seconds_of(r) * r.facts->cpus); }},
     AcctField{"Planned", 10, waited},
     AcctField{"Reserved", 10, waited},
-    AcctField{"Suspended", 10,
-              [](const AcctRow& r) {
-                const auto& time = r.status().suspend_time;
-                return long_time(time ? time->elapsed : base::Duration{});
-              }},
+    AcctField{"Suspended", 10, [](const AcctRow& r) { return long_time(r.facts->suspend_time); }},
     AcctField{"Timelimit", 10, limit_of},
     AcctField{"TimelimitRaw", 12,
               [](const AcctRow& r) {
@@ -284,7 +281,8 @@ struct SacctOptions {
   bool only_jobs = false;
   bool all_users = false;
   bool has_duplicates = false;
-  std::set<std::string> jobs, names, users, accounts, qos, partitions, nodes, states;
+  std::vector<JobWord> jobs;
+  std::set<std::string> names, users, accounts, qos, partitions, nodes, states;
   std::optional<base::Instant> from{}, until{};
   std::string context;
 };
@@ -297,10 +295,9 @@ int fail(Output output, const std::string& message) {
 base::Status add_jobs(const std::string& text, SacctOptions& options) {
   for (const std::string& word : job_words(text)) {
     const std::string id = word.substr(0, word.find('.'));
-    if (!parse_job_word(id)) {
-      return base::invalid_argument("Bad job/step specified: " + word);
-    }
-    options.jobs.insert(id);
+    auto read = parse_job_word(id);
+    if (!read) return base::invalid_argument("Bad job/step specified: " + word);
+    options.jobs.push_back(*std::move(read));
   }
   return {};
 }
@@ -410,7 +407,7 @@ bool is_shown(const JobFacts& facts, const SacctOptions& options, const Caller& 
                                 }));
   const bool is_user = options.all_users || !options.users.empty() || is_own(*facts.job, caller);
   const bool is_asked_for =
-      options.jobs.empty() || std::ranges::any_of(options.jobs, [&](const std::string& word) {
+      options.jobs.empty() || std::ranges::any_of(options.jobs, [&](const JobWord& word) {
         return is_named(word, facts.id, facts.array);
       });
   return is_user && was_on && is_asked_for && fits(options.names, facts.name) &&
@@ -447,9 +444,7 @@ RecordQuery query_of(const SacctOptions& options, const Window& window, const Ca
   RecordQuery query{.from = window.from, .until = window.until};
   if (options.users.size() == 1) query.user = *options.users.begin();
   if (!options.all_users && options.users.empty()) query.user = caller.user;
-  for (const std::string& word : options.jobs) {
-    if (const auto read = parse_job_word(word)) query.jobs.push_back(read->id);
-  }
+  for (const JobWord& word : options.jobs) query.jobs.push_back(word.id);
   return query;
 }
 

@@ -7,9 +7,7 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <sstream>
 
-#include "base/number_list.h"
 #include "cli/cluster/control.h"
 #include "cli/cluster/read.h"
 #include "cli/slurm/job_facts.h"
@@ -51,6 +49,7 @@ constexpr std::chrono::seconds kSignalMin{2};
 struct ScancelOptions {
   std::set<std::string> names, users, states, partitions, accounts, qos, nodes;
   std::vector<std::string> jobs;
+  std::vector<JobWord> asked;      // the same, read
   std::vector<std::string> steps;  // JOB.STEP
   bool is_own = false;
   bool is_quiet = false;
@@ -111,20 +110,27 @@ bool is_on(const JobFacts& facts, const std::set<std::string>& nodes) {
   return own.ok() && std::ranges::any_of(*own, [&](const auto& n) { return nodes.contains(n); });
 }
 
-bool is_meant(const JobFacts& facts, const ScancelOptions& options, const Caller& caller) {
-  const auto fits = [](const std::set<std::string>& wanted, const std::string& value) {
-    return wanted.empty() || wanted.contains(value);
-  };
+bool fits(const std::set<std::string>& wanted, const std::string& value) {
+  return wanted.empty() || wanted.contains(value);
+}
+
+// Filters by what all tasks of an array share, before each of them becomes a job.
+bool may_be_meant(const kube::Job& job, const ScancelOptions& options, const Caller& caller) {
+  const JobFacts facts = facts_of(job, {}, base::Instant{});
+  return fits(options.names, facts.name) && fits(options.users, facts.user) &&
+         fits(options.accounts, job.spec.schedule.account.value_or("")) &&
+         fits(options.qos, job.spec.schedule.qos.value_or("")) &&
+         (!options.is_own || is_own(job, caller));
+}
+
+bool is_meant(const JobFacts& facts, const ScancelOptions& options) {
   const bool is_listed =
-      options.jobs.empty() || std::ranges::any_of(options.jobs, [&](const std::string& word) {
+      options.asked.empty() || std::ranges::any_of(options.asked, [&](const JobWord& word) {
         return is_named(word, facts.id, facts.array);
       });
-  return is_listed && fits(options.names, facts.name) && fits(options.users, facts.user) &&
-         fits(options.states, facts.state_code) && fits(options.partitions, facts.partition) &&
-         fits(options.accounts, facts.job->spec.schedule.account.value_or("")) &&
-         fits(options.qos, facts.job->spec.schedule.qos.value_or("")) &&
-         (options.nodes.empty() || is_on(facts, options.nodes)) &&
-         (!options.is_own || is_own(*facts.job, caller));
+  return is_listed && fits(options.states, facts.state_code) &&
+         fits(options.partitions, facts.partition) &&
+         (options.nodes.empty() || is_on(facts, options.nodes));
 }
 
 // Sends a signal to those who hear it: a step by its number, the script, all, or the steps.
@@ -155,6 +161,11 @@ struct MeantTasks {
   kube::Job array;
   std::vector<int> tasks;
   std::size_t all = 0;
+
+  bool is_whole() const { return tasks.size() == all; }
+  std::string label(std::int64_t id) const {
+    return job_label(id, is_whole() ? std::nullopt : std::optional{ArrayPart{id, tasks}});
+  }
 };
 
 base::Status cancel_tasks(const Session& session, const MeantTasks& meant,
@@ -162,13 +173,10 @@ base::Status cancel_tasks(const Session& session, const MeantTasks& meant,
   if (options.signal) {
     return base::invalid_argument("signals of single tasks of an array are not there yet");
   }
-  if (meant.tasks.size() == meant.all) return cancel_job(session, meant.array);
-  std::ostringstream unsaid, why;
-  const std::string word = meant.array.metadata.ns + "/" + meant.array.metadata.name + "_" +
-                           base::format_number_list(meant.tasks);
-  const int code = run_control(session, ControlVerb::kCancel, {word}, {.out = unsaid, .err = why});
-  if (code == kExitOk) return {};
-  return base::Error{base::Code::kUnavailable, why.str()};
+  if (meant.is_whole()) return cancel_job(session, meant.array);
+  const kube::ObjectMeta& array = meant.array.metadata;
+  const SeenJob seen{.ns = array.ns, .name = array.name, .uid = array.uid, .tasks = meant.tasks};
+  return control_seen_job(session, ControlVerb::kCancel, seen).status();
 }
 
 base::Status end_job(const Session& session, const kube::Job& job, const ScancelOptions& options,
@@ -217,6 +225,7 @@ int cancel(const Session& session, const ScancelOptions& options, Output output)
     const bool has_ended = job.status.state && kube::is_final(*job.status.state);
     if (!has_ended || !options.signal) known.insert(*job.status.job_id);
   }
+  std::erase_if(*jobs, [&](const kube::Job& job) { return !may_be_meant(job, options, caller); });
   for (const JobPart& part : array_parts(std::move(*jobs), ArrayView::kEach, false)) {
     const kube::Job& job = part.job;
     const JobFacts facts = facts_of(part, *partitions, session.clock.wall());
@@ -227,7 +236,7 @@ int cancel(const Session& session, const ScancelOptions& options, Output output)
       MeantTasks& meant = arrays[part.array->array_id];
       if (meant.all++ == 0) meant.array = job;
     }
-    if (has_ended || !is_meant(facts, options, caller)) continue;
+    if (has_ended || !is_meant(facts, options)) continue;
     if (options.is_verbose) output.err << "scancel: Terminating job " << id << "\n";
     if (part.array) {
       arrays[part.array->array_id].tasks.push_back(part.array->tasks.front());
@@ -236,7 +245,7 @@ int cancel(const Session& session, const ScancelOptions& options, Output output)
     }
   }
   for (const auto& [id, meant] : arrays) {
-    if (!meant.tasks.empty()) tell(std::to_string(id), cancel_tasks(session, meant, options));
+    if (!meant.tasks.empty()) tell(meant.label(id), cancel_tasks(session, meant, options));
   }
   for (const std::string& id : options.jobs) {
     if (known.contains(parse_job_word(id)->id)) continue;
@@ -271,11 +280,12 @@ int run_scancel(std::span<const std::string> arguments, const WithCluster& with_
       const auto is_number = [](const std::string& text) {
         return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
       };
-      const bool is_job = parse_job_word(id.substr(0, dot)).has_value();
-      if (!is_job || (has_step && !(is_number(step) && is_number(id.substr(0, dot))))) {
+      const auto asked = parse_job_word(id.substr(0, dot));
+      if (!asked || (has_step && !(is_number(step) && is_number(id.substr(0, dot))))) {
         return fail(output, "Invalid job id " + id);
       }
       (has_step ? options.steps : options.jobs).push_back(id);
+      if (!has_step) options.asked.push_back(*asked);
     }
   }
   if (options.jobs.empty() && options.steps.empty() && !options.has_filter()) {

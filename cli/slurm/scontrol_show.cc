@@ -40,6 +40,15 @@ std::string memory_line(const JobFacts& facts) {
   return "MinMemoryNode=" + (bytes.value() == 0 ? "0" : slurm_memory(bytes));
 }
 
+// Since when a job stands still, and how long it had run by then; of one that runs again the API
+// does not keep it.
+std::string suspend_fields(const JobFacts& facts) {
+  const auto& ran = facts.job->status.run_time;
+  if (facts.state_code != "S" || !ran) return "SuspendTime=None SecsPreSuspend=0";
+  return "SuspendTime=" + slurm_time(ran->as_of) +
+         " SecsPreSuspend=" + std::to_string(ran->elapsed.count() / 1'000'000);
+}
+
 // SOURCE: with --oneliner the lines of a record are joined.
 void print_record(std::string record, ShowOptions options, Output output) {
   if (!options.one_line) {
@@ -214,7 +223,6 @@ std::string job_record(const JobFacts& facts) {
   const kube::Job& job = *facts.job;
   const kube::JobStatus& status = job.status;
   const auto& schedule = job.spec.schedule;
-  const kube::JobBatch batch = job.spec.batch.value_or(kube::JobBatch{});
   std::ostringstream out;
   out << "JobId=" << facts.id;
   if (facts.array) {
@@ -235,10 +243,10 @@ std::string job_record(const JobFacts& facts) {
       << " TimeMin=" << (schedule.time_min ? long_time(*schedule.time_min) : "N/A") << "\n"
       << "   SubmitTime=" << slurm_time(status.submit_time)
       << " EligibleTime=" << slurm_time(status.eligible_time) << "\n"
-      << "   StartTime="
-      << slurm_time(status.start_time ? status.start_time : status.expected_start_time)
-      << " EndTime=" << end_time(facts)
+      << "   AccrueTime=" << slurm_time(status.eligible_time) << "\n"
+      << "   StartTime=" << slurm_time(facts.start_time) << " EndTime=" << end_time(facts)
       << " Deadline=" << (schedule.deadline ? slurm_time(schedule.deadline) : "N/A") << "\n"
+      << "   " << suspend_fields(facts) << "\n"
       << "   Partition=" << facts.partition << "\n"
       << "   ReqNodeList=" << or_null(job.spec.placement.hostlist)
       << " ExcNodeList=" << or_null(job.spec.placement.exclude_hostlist) << "\n"
@@ -250,16 +258,19 @@ std::string job_record(const JobFacts& facts) {
       << "   MinCPUsNode=" << job.spec.placement.min_cpus_per_node.value_or(1) << " "
       << memory_line(facts) << "\n"
       << "   Features=" << or_null(job.spec.placement.constraint) << "\n"
-      << "   Contiguous=" << (job.spec.placement.contiguous.value_or(false) ? 1 : 0)
+      << "   OverSubscribe=" << sharing_text(job)
+      << " Contiguous=" << (job.spec.placement.contiguous.value_or(false) ? 1 : 0)
       << " Licenses=" << or_null(licenses_text(job)) << " Network=(null)\n";
   if (const std::string devices = devices_text(job); !devices.empty()) {
     out << "   TresPerNode=" << devices << "\n";
   }
   if (!facts.comment.empty()) out << "   Comment=" << facts.comment << "\n";
-  out << "   WorkDir=" << batch.working_directory << "\n"
-      << "   StdErr=" << (batch.error.empty() ? batch.output : batch.error) << "\n"
-      << "   StdIn=" << (batch.input.empty() ? "/dev/null" : batch.input) << "\n"
-      << "   StdOut=" << batch.output << "\n";
+  if (!job.spec.batch) return out.str();
+  const ScriptFiles files = expanded_files(facts);
+  out << "   WorkDir=" << job.spec.batch->working_directory << "\n"
+      << "   StdErr=" << files.error << "\n"
+      << "   StdIn=" << files.input << "\n"
+      << "   StdOut=" << files.output << "\n";
   return out.str();
 }
 
@@ -275,7 +286,7 @@ int show_job(const Session& session, const std::string& id, ShowOptions options,
   bool is_found = false;
   for (const JobPart& job : *jobs) {
     const JobFacts facts = facts_of(job, *partitions, session.clock.wall());
-    if (!id.empty() && !is_named(id, facts.id, facts.array)) continue;
+    if (!id.empty() && !(asked && is_named(*asked, facts.id, facts.array))) continue;
     is_found = true;
     print_record(job_record(facts), options, output);
   }

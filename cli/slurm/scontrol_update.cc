@@ -529,6 +529,17 @@ int update_partition(const Session& session, const std::string& name,
   return done ? kExitOk : fail(output, "slurm_update error: " + done.error().message);
 }
 
+// SOURCE: "TimeLimit+=5" is "TimeLimit=+5"; of other fields there is no such change.
+KeyValue change_of(const std::string& word, std::size_t equals) {
+  KeyValue change{word.substr(0, equals), word.substr(equals + 1)};
+  const bool is_relative = change.key.ends_with('+') || change.key.ends_with('-');
+  if (is_relative && same_word(change.key.substr(0, change.key.size() - 1), "TimeLimit")) {
+    change.value = change.key.back() + change.value;
+    change.key.pop_back();
+  }
+  return change;
+}
+
 }  // namespace
 
 // 1. words with '=' as they are; "job 1001" is "job=1001"
@@ -543,7 +554,7 @@ int run_update(const Session& session, std::span<const std::string> words, Outpu
     } else if (equals == std::string::npos) {
       return fail(output, unsupported({words[i], ""}).message);
     } else {
-      changes.push_back({words[i].substr(0, equals), words[i].substr(equals + 1)});
+      changes.push_back(change_of(words[i], equals));
     }
   }
   struct Kind {

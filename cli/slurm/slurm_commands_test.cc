@@ -116,6 +116,75 @@ TEST(Scontrol, ShowsTheRecordOfAJob) {
               testing::AllOf(HasSubstr("Reason=JobLaunchFailure"), HasSubstr("ExitCode=0:9")));
 }
 
+// The run time of a job that its user has suspended stands still, and jumps nowhere when it goes
+// on.
+TEST(JobFacts, TimeStandsStillInASuspendedJob) {
+  const base::Instant start{std::chrono::hours{1}};
+  kube::Job job = running_job();
+  job.status.conditions = {{.type = "Ready", .status = kube::ConditionStatus::kTrue}};
+  job.spec.control.suspend = true;
+  job.status.state = kube::JobState::kSuspended;
+  job.status.start_time = start;
+  job.status.run_time = {std::chrono::seconds{3}, start + std::chrono::seconds{3}};
+  job.status.suspend_time = {std::chrono::seconds{0}, start + std::chrono::seconds{3}};
+  for (const int passed : {3, 60, 600}) {
+    const JobFacts facts = facts_of(job, {}, start + std::chrono::seconds{passed});
+    EXPECT_EQ(squeue_line("%T %M %L", facts), "SUSPENDED 0:03 59:57");
+    EXPECT_EQ(facts.suspend_time, std::chrono::seconds{passed - 3});
+    EXPECT_THAT(job_record(facts),
+                testing::AllOf(
+                    HasSubstr("RunTime=00:00:03 "),
+                    HasSubstr("SuspendTime=" + slurm_time(start + std::chrono::seconds{3}) + " "),
+                    HasSubstr("SecsPreSuspend=3\n")));
+  }
+  job.spec.control.suspend = false;
+  job.status.state = kube::JobState::kRunning;
+  job.status.run_time = {std::chrono::seconds{3}, start + std::chrono::seconds{600}};
+  job.status.suspend_time = {std::chrono::seconds{597}, start + std::chrono::seconds{600}};
+  const JobFacts facts = facts_of(job, {}, start + std::chrono::seconds{610});
+  EXPECT_EQ(squeue_line("%T %M", facts), "RUNNING 0:13");
+  EXPECT_EQ(facts.suspend_time, std::chrono::seconds{597});
+  EXPECT_THAT(job_record(facts), HasSubstr("SuspendTime=None SecsPreSuspend=0\n"));
+}
+
+TEST(Squeue, AJobThatWaitsForItsBeginTimeStartsThen) {
+  const base::Instant now{std::chrono::hours{1}};
+  kube::Job job;
+  job.status.state = kube::JobState::kPending;
+  job.spec.schedule.begin_time = now + std::chrono::seconds{100};
+  EXPECT_EQ(squeue_line("%S", facts_of(job, {}, now)), slurm_time(now + std::chrono::seconds{100}));
+  job.status.eligible_time = now + std::chrono::seconds{120};  // it was requeued
+  EXPECT_EQ(squeue_line("%S", facts_of(job, {}, now)), slurm_time(now + std::chrono::seconds{120}));
+  EXPECT_EQ(squeue_line("%S", facts_of(job, {}, now + std::chrono::seconds{120})), "N/A");
+  job.status.expected_start_time = now + std::chrono::seconds{300};
+  EXPECT_EQ(squeue_line("%S", facts_of(job, {}, now)), slurm_time(now + std::chrono::seconds{300}));
+}
+
+// Where the files of a script are: what a program reads from `scontrol show job`.
+TEST(Scontrol, FilesAreAbsoluteAndExpanded) {
+  kube::Job job = running_job();
+  job.spec.batch->working_directory = "/home/ann";
+  const auto record = [&](std::optional<ArrayPart> array = {}) {
+    JobFacts facts = facts_of(job, {}, base::Instant{});
+    facts.array = std::move(array);
+    return job_record(facts);
+  };
+  EXPECT_THAT(record(), HasSubstr("   WorkDir=/home/ann\n"
+                                  "   StdErr=/home/ann/slurm-1002.out\n   StdIn=/dev/null\n"
+                                  "   StdOut=/home/ann/slurm-1002.out\n"));
+  EXPECT_THAT(record(ArrayPart{1001, {3}}), HasSubstr("StdOut=/home/ann/slurm-1001_3.out\n"));
+  EXPECT_THAT(record(ArrayPart{1001, {3, 4}}), HasSubstr("StdOut=/home/ann/slurm-1001_%a.out\n"));
+  job.spec.batch->output = "o_%A_%a_%x_%u_%N_%6j.txt";
+  job.spec.batch->error = "/tmp/%j";
+  EXPECT_THAT(record(ArrayPart{1001, {3}}),
+              testing::AllOf(HasSubstr("StdErr=/tmp/1002\n"),
+                             HasSubstr("StdOut=/home/ann/o_1001_3_Train_ann_n1_001002.txt\n")));
+  EXPECT_EQ(script_files(facts_of(job, {}, base::Instant{})).output,
+            "/home/ann/o_%A_%a_%x_%u_%N_%6j.txt");
+  EXPECT_THAT(record(), testing::AllOf(HasSubstr("   OverSubscribe=OK Contiguous=0 "),
+                                       HasSubstr("   AccrueTime=Unknown\n")));
+}
+
 TEST(ExportedVariables, FollowSbatch) {
   const Words own{"MINE=here", "OTHER=there", "SLURM_JOB_ID=7", "KUBEGANG_STEPS=x", "API_TOKEN=s"};
   Words left_out;
@@ -435,6 +504,36 @@ TEST_F(SlurmCommands, ARepeatedQueueOutlivesItsJob) {
   EXPECT_EQ(slurm("squeue", {"-i", "1", "-j", "77"}).code, kExitFailed) << "the first round";
 }
 
+// As recorded.
+TEST_F(SlurmCommands, SqueueRefusesWhatMakesNoSense) {
+  add_nodes("n[1-2]");
+  add_job("team-b", "a", {}, {.state = kube::JobState::kPending, .job_id = 1});
+  const auto error_of = [&](const Words& words) {
+    const Ran ran = slurm("squeue", words);
+    EXPECT_EQ(ran.code, kExitFailed);
+    return ran.err;
+  };
+  EXPECT_EQ(error_of({"-w", "n[2,9]"}), "squeue: error: Invalid node name n9\n");
+  EXPECT_EQ(slurm("squeue", {"-w", "n1"}).code, kExitOk);
+  EXPECT_EQ(error_of({"-S", "bogus"}), "squeue: error: Invalid sort specification: s\n");
+  EXPECT_EQ(error_of({"-o", "%i", "-O", "jobid"}),
+            "squeue: error: -O (--Format) is incompatible with -o (--format)\n");
+  EXPECT_THAT(
+      error_of({"-l", "-o", "%i"}),
+      HasSubstr("squeue: fatal: Options -o(--format) and -l(--long) are mutually exclusive"));
+}
+
+TEST_F(SlurmCommands, SbatchRefusesADeadlineThatHasPassedAndTasksWithoutEnd) {
+  const Ran late = slurm("sbatch", {"--deadline=2001-01-01", "--wrap", "true"});
+  EXPECT_EQ(late.code, kExitFailed);
+  EXPECT_THAT(late.err, HasSubstr("Requested time limit is invalid"));
+  for (const char* tasks : {"--array=abc", "--array=0-4194302"}) {
+    const Ran wide = slurm("sbatch", {tasks, "--wrap", "true"});
+    EXPECT_EQ(wide.code, kExitFailed);
+    EXPECT_THAT(wide.err, HasSubstr("tasks are numbers from 0 to 100000"));
+  }
+}
+
 TEST_F(SlurmCommands, ANumberThatDoesNotExistIsAnError) {
   EXPECT_EQ(slurm("squeue", {"-j", "99"}).code, kExitFailed);
   EXPECT_THAT(slurm("scancel", {"99"}).err, HasSubstr("Invalid job id specified"));
@@ -481,6 +580,12 @@ class SlurmArrays : public SlurmCommands {
 TEST_F(SlurmArrays, AreShownAsSlurmShowsThem) {
   EXPECT_EQ(slurm("squeue", {"-h", "-o", "%i %A %F %K %t %r"}).out,
             "1001_[2-9%2] 1001 1001 2-9%2 PD JobHeldUser\n1001_0 1002 1001 0 R None\n");
+  EXPECT_EQ(slurm("squeue", {"-h", "-O", "jobid:6,jobarrayid:12"}).out,
+            "1001  1001_[2-9%2]\n1002  1001_0      \n");
+  EXPECT_EQ(slurm("squeue", {"-h", "-t", "R,PD", "-u", "team-b", "-o", "%i"}).out,
+            "1001_[2-9%2]\n1001_0\n");
+  EXPECT_EQ(slurm("squeue", {"-h", "-t", "all", "-u", "team-a", "-o", "%i"}).out, "");
+  EXPECT_EQ(slurm("squeue", {"-h", "-j", "1001", "-u", "team-a", "-o", "%i"}).out, "");
   EXPECT_EQ(slurm("squeue", {"-h", "-r", "-t", "PD", "-o", "%i"}).out,
             "1001_2\n1001_3\n1001_4\n1001_5\n1001_6\n1001_7\n1001_8\n1001_9\n");
   EXPECT_EQ(slurm("squeue", {"-h", "-j", "1001_[0,4]", "-o", "%i"}).out, "1001_4\n1001_0\n");
@@ -716,6 +821,13 @@ TEST_F(SlurmCommands, SacctSaysWhatJobsHaveLeft) {
   ended.submit_time = ended.start_time = ended.end_time = today;
   ended.exit_code = 4;
   ended.allocation = on("n1");
+  EXPECT_EQ(slurm("scontrol", {"update", "JobId=7", "TimeLimit+=5"}).err, "");
+  EXPECT_EQ(slurm("scontrol", {"update", "JobId=7", "timelimit-=1"}).err, "");
+  EXPECT_EQ(client_.get<kube::Job>({.ns = "team-b", .name = "waits"})->spec.schedule.time_limit,
+            std::chrono::minutes{19});
+  EXPECT_EQ(slurm("scontrol", {"update", "JobId=7", "TimeLimit-=4"}).err, "");
+  EXPECT_THAT(slurm("scontrol", {"update", "JobId=7", "Nice+=4"}).err,
+              HasSubstr("Update of this parameter is not supported: Nice+=4"));
   kube::JobSpec spec;
   spec.batch = kube::JobBatch{.script = "#!/bin/sh\n", .name = "bad"};
   add_job("team-b", "bad-1", spec, ended);

@@ -10,6 +10,7 @@
 
 #include "cli/slurm/followed_jobs.h"
 #include "cli/slurm/format.h"
+#include "kube/api/node.h"
 #include "slurm/hostlist.h"
 #include "slurm/quantities.h"
 #include "slurm/text.h"
@@ -58,11 +59,6 @@ std::string time_of(const std::optional<base::Instant>& instant) {
   return instant ? slurm_time(instant) : "N/A";
 }
 
-std::string start_of(const JobFacts& facts) {
-  const kube::JobStatus& status = facts.job->status;
-  return time_of(status.start_time ? status.start_time : status.expected_start_time);
-}
-
 // SOURCE: the highest priority is 2^32 - 1.
 std::string priority_fraction(const JobFacts& facts) {
   char text[32];
@@ -76,13 +72,6 @@ std::string star_or(const std::optional<std::int32_t>& count) {
 
 std::string star_or_none(const std::optional<std::int32_t>& count) {
   return count ? std::to_string(*count) : "N/A";
-}
-
-std::string sharing_of(const JobFacts& facts) {
-  const auto& sharing = facts.job->spec.placement.sharing;
-  if (!sharing) return "OK";
-  if (*sharing == kube::JobSharing::kUser) return "USER";
-  return *sharing == kube::JobSharing::kNode ? "NO" : "YES";
 }
 
 std::string batch_text(const JobFacts& facts, std::string kube::JobBatch::*text) {
@@ -118,8 +107,10 @@ std::string pending_seconds(const JobFacts& facts) {
 // SOURCE: squeue(1), --format and --Format. What stands in a field of a thing that kubegang does
 // not have is what a Slurm prints that does not use it.
 constexpr std::array kFields = {
-    Field{'i', "jobid", "JOBID", [](const JobFacts& f) { return job_label(f.id, f.array); }},
-    Field{'A', "jobarrayid", "JOBID", [](const JobFacts& f) { return std::to_string(f.id); }},
+    // SOURCE: recorded: --Format's names of the two are the other way round than one expects.
+    Field{'i', "jobarrayid", "JOBID",
+          [](const JobFacts& f) { return short_job_label(f.id, f.array); }},
+    Field{'A', "jobid", "JOBID", [](const JobFacts& f) { return std::to_string(f.id); }},
     Field{'F', "arrayjobid", "ARRAY_JOB_ID",
           [](const JobFacts& f) { return std::to_string(f.array ? f.array->array_id : f.id); }},
     Field{'K', "arraytaskid", "ARRAY_TASK_ID",
@@ -185,7 +176,8 @@ constexpr std::array kFields = {
           [](const JobFacts& f) { return or_null(licenses_text(*f.job)); }},
     Field{'f', "feature", "FEATURES",
           [](const JobFacts& f) { return or_null(f.job->spec.placement.constraint.value_or("")); }},
-    Field{'h', "oversubscribe", "OVER_SUBSCRIBE", sharing_of},
+    Field{'h', "oversubscribe", "OVER_SUBSCRIBE",
+          [](const JobFacts& f) { return sharing_text(*f.job); }},
     Field{'O', "contiguous", "CONTIGUOUS",
           [](const JobFacts& f) {
             return std::string{f.job->spec.placement.contiguous.value_or(false) ? "1" : "0"};
@@ -213,24 +205,19 @@ constexpr std::array kFields = {
           [](const JobFacts& f) { return time_of(f.job->status.eligible_time); }},
     Field{'\0', "accruetime", "ACCRUE_TIME",
           [](const JobFacts& f) { return time_of(f.job->status.eligible_time); }},
-    Field{'S', "starttime", "START_TIME", start_of},
+    Field{'S', "starttime", "START_TIME",
+          [](const JobFacts& f) { return time_of(f.start_time); }},
     Field{'e', "endtime", "END_TIME", [](const JobFacts& f) { return time_of(end_of(f)); }},
     Field{'\0', "deadline", "DEADLINE",
           [](const JobFacts& f) { return time_of(f.job->spec.schedule.deadline); }},
     Field{'Z', "workdir", "WORK_DIR",
           [](const JobFacts& f) { return batch_text(f, &kube::JobBatch::working_directory); }},
     Field{'\0', "stdout", "STDOUT",
-          [](const JobFacts& f) { return batch_text(f, &kube::JobBatch::output); }},
+          [](const JobFacts& f) { return script_files(f).output; }},
     Field{'\0', "stderr", "STDERR",
-          [](const JobFacts& f) {
-            const std::string own = batch_text(f, &kube::JobBatch::error);
-            return own.empty() ? batch_text(f, &kube::JobBatch::output) : own;
-          }},
+          [](const JobFacts& f) { return script_files(f).error; }},
     Field{'\0', "stdin", "STDIN",
-          [](const JobFacts& f) {
-            const std::string own = batch_text(f, &kube::JobBatch::input);
-            return own.empty() ? "/dev/null" : own;
-          }},
+          [](const JobFacts& f) { return script_files(f).input; }},
     Field{'\0', "exit_code", "EXIT_CODE",
           [](const JobFacts& f) { return std::to_string(f.exit_code); }},
     Field{'\0', "derivedec", "DERIVED_EC",
@@ -352,6 +339,7 @@ struct SqueueOptions {
   ArrayView arrays = ArrayView::kJoined;
   std::set<std::string> states, partitions, users, names, accounts, qos, nodes, licenses;
   std::vector<std::string> jobs;
+  std::vector<JobWord> asked;  // the same, read
   std::string sort;
   std::string context;
   std::optional<std::chrono::seconds> every{};
@@ -380,11 +368,12 @@ base::Status add_states(const std::string& text, SqueueOptions& options) {
 
 base::Status add_jobs(const std::string& text, SqueueOptions& options) {
   for (std::string& word : job_words(text)) {
-    const auto asked = parse_job_word(word);
+    auto asked = parse_job_word(word);
     if (!asked) return base::invalid_argument("Invalid job id: " + word);
     // SOURCE: a task that waits with others is shown by itself then.
     if (asked->tasks) options.arrays = ArrayView::kEach;
     options.jobs.push_back(std::move(word));
+    options.asked.push_back(*std::move(asked));
   }
   return {};
 }
@@ -442,6 +431,26 @@ void set_cells(const ReadWords& words, SqueueOptions& options, Output output) {
   }
 }
 
+// SOURCE: recorded; "" if there is none. On the command line alone: what is typed wins over
+// variables.
+std::string contradiction(const ReadWords& words) {
+  const auto place_of = [&](std::string_view name) {
+    return std::ranges::find(words.options, name, &ReadOption::name);
+  };
+  const auto none = words.options.end();
+  const auto letters = place_of("format");
+  const auto names = place_of("Format");
+  if (letters != none && names != none) {
+    return letters < names ? "error: -O (--Format) is incompatible with -o (--format)"
+                           : "error: -o (--format) is incompatible with -O (--Format)";
+  }
+  if (letters != none && place_of("long") != none) {
+    return "fatal: Options -o(--format) and -l(--long) are mutually exclusive. Please remove one "
+           "and retry.";
+  }
+  return "";
+}
+
 bool is_on(const JobFacts& facts, const std::set<std::string>& nodes) {
   const auto own = slurm::expand_hostlist(facts.hostlist);
   return own.ok() && std::ranges::any_of(*own, [&](const auto& n) { return nodes.contains(n); });
@@ -459,26 +468,32 @@ bool is_in(const JobFacts& facts, const std::set<std::string>& partitions) {
          });
 }
 
-bool is_shown(const JobFacts& facts, const SqueueOptions& options, const Caller& caller) {
-  const auto fits = [](const std::set<std::string>& wanted, const std::string& value) {
-    return wanted.empty() || wanted.contains(value);
-  };
+bool fits(const std::set<std::string>& wanted, const std::string& value) {
+  return wanted.empty() || wanted.contains(value);
+}
+
+// Filters by what all tasks of an array share, before each of them becomes a job.
+bool may_be_shown(const kube::Job& job, const SqueueOptions& options, const Caller& caller) {
+  const JobFacts facts = facts_of(job, {}, base::Instant{});
+  const kube::JobSchedule& schedule = job.spec.schedule;
+  return fits(options.users, facts.user) && fits(options.names, facts.name) &&
+         fits(options.accounts, schedule.account.value_or("")) &&
+         fits(options.qos, schedule.qos.value_or("")) && (!options.is_own || is_own(job, caller)) &&
+         (options.licenses.empty() || asks_for_one_of(job, options.licenses));
+}
+
+bool is_shown(const JobFacts& facts, const SqueueOptions& options) {
   static const std::set<std::string> kActive{"PD", "R", "S", "CG"};
   const bool state_fits =
       options.all_states ||
       (options.states.empty() ? kActive : options.states).contains(facts.state_code);
   const bool is_asked_for =
-      options.jobs.empty() || std::ranges::any_of(options.jobs, [&](const std::string& word) {
+      options.asked.empty() || std::ranges::any_of(options.asked, [&](const JobWord& word) {
         return is_named(word, facts.id, facts.array);
       });
-  const kube::JobSchedule& schedule = facts.job->spec.schedule;
   return state_fits && is_asked_for && is_in(facts, options.partitions) &&
-         (!options.only_waiting || facts.state_code == "PD") && fits(options.users, facts.user) &&
-         fits(options.names, facts.name) && fits(options.accounts, schedule.account.value_or("")) &&
-         fits(options.qos, schedule.qos.value_or("")) &&
-         (!options.is_own || is_own(*facts.job, caller)) &&
-         (options.nodes.empty() || is_on(facts, options.nodes)) &&
-         (options.licenses.empty() || asks_for_one_of(*facts.job, options.licenses));
+         (!options.only_waiting || facts.state_code == "PD") &&
+         (options.nodes.empty() || is_on(facts, options.nodes));
 }
 
 // Compares by what a field means, not by how it is written.
@@ -524,7 +539,8 @@ base::Status sort(std::vector<JobFacts>& all, const std::string& keys) {
     if (letter == '-' || letter == '+') is_reverse = letter == '-';
     if (letter == '-' || letter == '+' || letter == ',') continue;
     const Field* const field = field_of(letter);
-    if (field == nullptr) {
+    // %s is nothing that jobs have.
+    if (field == nullptr || field->heading.empty()) {
       return base::invalid_argument(std::string{"Invalid sort specification: "} + letter);
     }
     order.push_back({field, is_reverse});
@@ -543,17 +559,37 @@ std::string date_line(base::Instant now) {
   return slurm_date(now) + "\n";
 }
 
-// Jobs that are named cost a list of those; all others come from the watch, if there is one.
+// SOURCE: a name that does not exist is an error, as recorded. Users who may not read nodes are
+// believed.
+base::Status check_nodes(const Session& session, const SqueueOptions& options) {
+  for (const std::string& name : options.nodes) {
+    const auto node = session.client.get<kube::Node>({.ns = "", .name = name});
+    if (node || node.error().code == base::Code::kPermissionDenied) continue;
+    const bool is_missing = node.error().code == base::Code::kNotFound;
+    return is_missing ? base::invalid_argument("Invalid node name " + name) : node.error();
+  }
+  return {};
+}
+
+// Jobs that are named cost a list of those; all others come from the watch, if there is one. One
+// number alone must be seen to exist, whatever else is asked for.
 base::Result<std::vector<JobPart>> parts_of(const Session& session, const SqueueOptions& options,
-                                            const FollowedJobs* followed, Output output) {
-  const bool has_ended = options.all_states || !options.states.empty();
-  if (followed != nullptr) return array_parts(followed->jobs(), options.arrays, has_ended);
-  return list_parts(session, options.arrays, has_ended, output, options.jobs);
+                                            const Caller& caller, const FollowedJobs* followed,
+                                            Output output) {
+  static const std::set<std::string> kNotEnded{"PD", "R", "S", "CG"};
+  const bool has_ended = options.all_states || !std::ranges::includes(kNotEnded, options.states);
+  auto jobs = followed == nullptr ? list_jobs(session, output, options.jobs)
+                                  : base::Result<std::vector<kube::Job>>{followed->jobs()};
+  if (!jobs) return jobs.error();
+  if (options.jobs.size() != 1) {
+    std::erase_if(*jobs, [&](const kube::Job& job) { return !may_be_shown(job, options, caller); });
+  }
+  return array_parts(std::move(*jobs), options.arrays, has_ended);
 }
 
 int show(const Session& session, const SqueueOptions& options, const Caller& caller,
          const FollowedJobs* followed, Output output) {
-  const auto jobs = parts_of(session, options, followed, output);
+  const auto jobs = parts_of(session, options, caller, followed, output);
   if (!jobs) return fail(output, jobs.error());
   const auto partitions = list_partition_defaults(session, output);
   if (!partitions) return fail(output, partitions.error());
@@ -562,8 +598,11 @@ int show(const Session& session, const SqueueOptions& options, const Caller& cal
   bool is_known = options.jobs.size() != 1;
   for (const JobPart& job : *jobs) {
     JobFacts facts = facts_of(job, *partitions, now);
-    is_known = is_known || is_named(options.jobs.front(), facts.id, facts.array);
-    if (is_shown(facts, options, caller)) all.push_back(std::move(facts));
+    is_known = is_known || is_named(options.asked.front(), facts.id, facts.array);
+    if (!is_shown(facts, options)) continue;
+    if (options.jobs.size() != 1 || may_be_shown(job.job, options, caller)) {
+      all.push_back(std::move(facts));
+    }
   }
   // SOURCE: one number alone that does not exist is an error, of several it is not.
   if (!is_known) {
@@ -582,8 +621,8 @@ int show(const Session& session, const SqueueOptions& options, const Caller& cal
 
 // Shows the queue again and again. An error of one round may be over in the next: an API server
 // restarts. The first round is an answer to what was typed.
-int show_again_and_again(const Session& session, const SqueueOptions& options,
-                         const Caller& caller, Output output) {
+int show_again_and_again(const Session& session, const SqueueOptions& options, const Caller& caller,
+                         Output output) {
   std::unique_ptr<FollowedJobs> followed;
   if (options.jobs.empty()) {
     auto begun = FollowedJobs::begin(session);
@@ -611,6 +650,10 @@ int run_squeue(std::span<const std::string> arguments, const WithCluster& with_c
   }
   auto words = read_options(kOptions, arguments);
   if (!words) return fail(output, words.error());
+  if (const std::string wrong = contradiction(*words); !wrong.empty()) {
+    output.err << "squeue: " << wrong << "\n";
+    return kExitFailed;
+  }
   add_variables(kVariables, *words);
   SqueueOptions options;
   for (const ReadOption& option : words->options) {
@@ -621,6 +664,9 @@ int run_squeue(std::span<const std::string> arguments, const WithCluster& with_c
   set_cells(*words, options, output);
   return with_cluster.in(options.context)([&](const Session& session) {
     const Caller caller = options.is_own ? caller_of(session) : Caller{};
+    if (const base::Status there = check_nodes(session, options); !there) {
+      return fail(output, there.error());
+    }
     return options.every ? show_again_and_again(session, options, caller, output)
                          : show(session, options, caller, nullptr, output);
   });
