@@ -8,6 +8,7 @@
 #include "cli/cluster/read.h"
 #include "cli/cluster/task_control.h"
 #include "kube/api/json_text.h"
+#include "slurm/array.h"
 
 namespace cli {
 namespace {
@@ -46,6 +47,13 @@ std::int64_t raised(const std::optional<std::int64_t>& asked, std::int64_t done)
   return std::max(asked.value_or(0), done) + 1;
 }
 
+// Tasks count, not entries: the operator keeps what is wished for each of them.
+base::Error too_many_tasks() {
+  return base::invalid_argument("no more than " + std::to_string(kube::kNamedTasksMax) +
+                                " tasks of an array may differ from the rest; name fewer, or the "
+                                "whole array");
+}
+
 nlohmann::json encoded(const std::vector<kube::TaskControl>& entries) {
   if (entries.empty()) return nullptr;
   kube::Job job;
@@ -66,11 +74,27 @@ void raise_requests(std::map<int, std::int64_t>& asked, const std::vector<int>& 
   for (const int task : tasks) asked[task] = std::max(asked[task], done[task]) + 1;
 }
 
+// Refuses tasks that the array does not have, and more than may be named. Before any work: a few
+// bytes name all tasks.
+base::Status check_tasks(const kube::Job& job, const std::vector<int>& tasks) {
+  if (!job.spec.array) {
+    return base::invalid_argument("it has no tasks; leave out what stands behind the _");
+  }
+  if (tasks.size() > kube::kNamedTasksMax) return too_many_tasks();
+  const std::string& all = job.spec.array->tasks;
+  const auto array = slurm::parse_array("spec.array.tasks", all, kube::kArrayTasksMax);
+  if (!array) return array.error();
+  const auto exists = [&](int task) { return array->tasks.contains(task); };
+  const auto missing = std::ranges::find_if_not(tasks, exists);
+  if (missing == tasks.end()) return {};
+  return base::invalid_argument("task " + std::to_string(*missing) +
+                                " does not exist; name some of " + all);
+}
+
 // The change of spec.control that does it to some tasks of an array.
 base::Result<nlohmann::json> task_change(const kube::Job& job, ControlVerb verb,
                                          const std::vector<int>& tasks) {
-  if (!job.spec.array)
-    return base::invalid_argument("it has no tasks; leave out what stands behind the _");
+  if (const base::Status checked = check_tasks(job, tasks); !checked) return checked.error();
   TaskWishes wishes{job.spec.control.tasks};
   wishes.drop_done(job.status);
   const auto set = [&](auto& field, auto value) {
@@ -101,11 +125,7 @@ base::Result<nlohmann::json> task_change(const kube::Job& job, ControlVerb verb,
   }
   kube::JobControl changed;
   changed.tasks = wishes.entries();
-  if (kube::names_too_many_tasks(changed)) {
-    return base::invalid_argument("no more than " + std::to_string(kube::kNamedTasksMax) +
-                                  " tasks of an array may differ from the rest; name fewer, or the "
-                                  "whole array");
-  }
+  if (kube::names_too_many_tasks(changed)) return too_many_tasks();
   return nlohmann::json{{"tasks", encoded(changed.tasks)}};
 }
 
@@ -171,10 +191,11 @@ using FindJob = std::function<base::Result<kube::Job>()>;
 // in between. After a conflict it starts anew. The UID is a condition as well: a job that was
 // deleted and made anew under its name is another job, and the user did not mean it.
 // The operator writes the status of a job that starts or ends, and each write is a new version, so
-// a conflict is nothing unusual. `name` is what errors call the job.
+// a conflict is nothing unusual. kInvalidArgument: it makes no sense; only this message does not
+// name the job.
 base::Result<kube::Job> change_job(const Session& session, ControlVerb verb,
                                    const std::optional<std::vector<int>>& tasks,
-                                   const std::string& name, const FindJob& find) {
+                                   const FindJob& find) {
   // The counters are relative, so a change in between is read again.
   constexpr int kTriesMax = 5;
   base::Result<kube::Job> job = find();
@@ -182,7 +203,7 @@ base::Result<kube::Job> change_job(const Session& session, ControlVerb verb,
     base::Result<nlohmann::json> change =
         tasks ? task_change(*job, verb, *tasks) : control_change(*job, verb);
     if (change && !tasks) change = for_all_tasks(*job, verb, std::move(*change));
-    if (!change) return change.error().with_context("job " + name);
+    if (!change) return change.error();
     base::Result<kube::Job> changed = session.client.patch<kube::Job>(
         kube::key_of(job->metadata), nlohmann::json{{"spec", {{"control", *change}}}},
         {.resource_version = job->metadata.resource_version, .uid = job->metadata.uid});
@@ -198,8 +219,10 @@ base::Result<kube::Job> change_named_job(const Session& session, ControlVerb ver
                                          const std::string& name, Output output) {
   const base::Result<JobAndTasks> target = read_job_and_tasks(name);
   if (!target) return target.error();
-  return change_job(session, verb, target->tasks, name,
-                    [&] { return find_job(session, target->job, output); });
+  auto changed = change_job(session, verb, target->tasks,
+                            [&] { return find_job(session, target->job, output); });
+  if (changed || changed.error().code != base::Code::kInvalidArgument) return changed;
+  return changed.error().with_context("job " + name);
 }
 
 }  // namespace
@@ -225,7 +248,7 @@ int run_control(const Session& session, ControlVerb verb, const std::vector<std:
 base::Result<kube::Job> control_seen_job(const Session& session, ControlVerb verb,
                                          const SeenJob& seen) {
   const kube::ObjectKey key{.ns = seen.ns, .name = seen.name};
-  return change_job(session, verb, seen.tasks, seen.name, [&]() -> base::Result<kube::Job> {
+  return change_job(session, verb, seen.tasks, [&]() -> base::Result<kube::Job> {
     base::Result<kube::Job> job = session.client.get<kube::Job>(key);
     if (job && job->metadata.uid != seen.uid) {
       return base::Error{base::Code::kNotFound,

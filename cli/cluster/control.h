@@ -29,7 +29,7 @@ struct SeenJob {
 };
 
 // Does it to that job, as run_control. kNotFound: the job is gone, also if another one has its
-// name. kInvalidArgument: it makes no sense in the job's state.
+// name. kInvalidArgument: it makes no sense in the job's state; the message does not name the job.
 base::Result<kube::Job> control_seen_job(const Session& session, ControlVerb verb,
                                          const SeenJob& seen);
 

@@ -74,6 +74,9 @@ base::Result<std::string> page_control(const Session& session, std::string_view 
   const base::Result<PageWish> wish = read_page_wish(text);
   if (!wish) return wish.error();
   const base::Result<kube::Job> changed = control_seen_job(session, wish->verb, wish->job);
+  if (!changed && changed.error().code == base::Code::kInvalidArgument) {
+    return changed.error().with_context("job " + wish->job.name);
+  }
   if (!changed) return changed.error();
   return Json{{"version", changed->metadata.resource_version}}.dump();
 }

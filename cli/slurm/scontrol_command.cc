@@ -3,13 +3,17 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <map>
+#include <optional>
 #include <sstream>
 
+#include "api/array_status.h"
 #include "base/number_list.h"
 #include "cli/cluster/control.h"
 #include "cli/slurm/job_facts.h"
 #include "cli/slurm/scontrol_show.h"
 #include "cli/slurm/scontrol_update.h"
+#include "slurm/array.h"
 #include "slurm/hostlist.h"
 #include "slurm/text.h"
 
@@ -63,21 +67,20 @@ std::string refusal(const kube::Job& job, ControlVerb verb) {
   return "";
 }
 
-// A job, or some tasks of it ("_[1-3]"; "" = all).
+// A job, or some tasks of it.
 struct Named {
   const kube::Job* job = nullptr;
-  std::string tasks{};
+  std::optional<std::vector<int>> tasks{};
 };
 
 // Returns what a number names: a job, or, by the number that it has for itself, a task.
 std::optional<Named> named_by(const JobWord& word, const kube::Job& job) {
   if (*job.status.job_id == word.id) {
-    if (!word.tasks) return Named{&job};
-    return Named{&job, "_" + base::format_number_list(*word.tasks)};
+    return Named{&job, word.tasks};
   }
   if (word.tasks || !job.status.array) return std::nullopt;
   for (const kube::ArrayTask& task : job.status.array->tasks) {
-    if (task.job_id == word.id) return Named{&job, "_" + std::to_string(task.task)};
+    if (task.job_id == word.id) return Named{&job, std::vector{task.task}};
   }
   return std::nullopt;
 }
@@ -100,7 +103,60 @@ std::vector<Named> jobs_of(const std::string& word, const std::vector<kube::Job>
   return found;
 }
 
-// control.cc says on standard output what it has done; scontrol says nothing.
+// Takes out of the named tasks those of which slurmctld would refuse it, and returns why, in its
+// words. SOURCE: recorded: it is done to the others.
+std::map<std::string, std::vector<int>> take_refused(Named& named, ControlVerb verb) {
+  const kube::Job& job = *named.job;
+  const kube::ArrayStatus status = job.status.array.value_or(kube::ArrayStatus{});
+  const kube::TaskOutcomes outcomes{status};
+  sched::TaskSet exist, run;
+  const std::string all = job.spec.array ? job.spec.array->tasks : "";
+  const auto array = slurm::parse_array("spec.array.tasks", all, kube::kArrayTasksMax);
+  if (array) exist = array->tasks;
+  for (const kube::ArrayTask& task : status.tasks) {
+    if (task.allocation) run.insert(task.task);
+  }
+  const bool is_for_running = verb == ControlVerb::kRequeue || verb == ControlVerb::kSuspend;
+  std::map<std::string, std::vector<int>> refused;
+  std::erase_if(*named.tasks, [&](int task) {
+    const std::string why = !exist.contains(task) ? "Invalid job id specified"
+                            : outcomes.of(task) != kube::TaskOutcome::kNone
+                                ? "Job has already finished"
+                            : is_for_running && !run.contains(task) ? "Job is pending execution"
+                                                                    : "";
+    if (!why.empty()) refused[why].push_back(task);
+    return !why.empty();
+  });
+  return refused;
+}
+
+// Does it to one job, or to tasks of one; returns true if nothing of it was refused. A job that is
+// named by its name is called by its number.
+bool change_named(const Session& session, ControlVerb verb, Named named, const std::string& word,
+                  Output output) {
+  const std::int64_t id = *named.job->status.job_id;
+  if (const std::string why = refusal(*named.job, verb); !why.empty()) {
+    output.err << why << " for job " << id << "\n";
+    return false;
+  }
+  bool is_done = true;
+  if (named.tasks) {
+    for (const auto& [why, tasks] : take_refused(named, verb)) {
+      output.err << id << "_" << base::format_number_list(tasks) << ": " << why << "\n";
+      is_done = false;
+    }
+    if (named.tasks->empty()) return is_done;
+  }
+  const kube::ObjectMeta& job = named.job->metadata;
+  const SeenJob seen{.ns = job.ns, .name = job.name, .uid = job.uid, .tasks = named.tasks};
+  const auto changed = control_seen_job(session, verb, seen);
+  if (changed) return is_done;
+  const bool is_name = word.find('=') != std::string::npos;
+  (void)fail(output,
+             "job " + (is_name ? std::to_string(id) : word) + ": " + changed.error().message);
+  return false;
+}
+
 int change(const Session& session, ControlVerb verb, const std::vector<std::string>& words,
            Output output) {
   const auto all = list_jobs(session, output, words);
@@ -112,17 +168,8 @@ int change(const Session& session, ControlVerb verb, const std::vector<std::stri
       output.err << "Invalid job id specified for job " << word << "\n";
       code = kExitFailed;
     }
-    for (const auto& [job, tasks] : jobs) {
-      if (const std::string why = refusal(*job, verb); !why.empty()) {
-        output.err << why << " for job " << *job->status.job_id << "\n";
-        code = kExitFailed;
-        continue;
-      }
-      std::ostringstream unsaid;
-      const int changed =
-          run_control(session, verb, {job->metadata.ns + "/" + job->metadata.name + tasks},
-                      {.out = unsaid, .err = output.err});
-      code = std::max(code, changed);
+    for (const Named& named : jobs) {
+      if (!change_named(session, verb, named, word, output)) code = kExitFailed;
     }
   }
   return code;

@@ -615,6 +615,38 @@ TEST_F(SlurmArrays, PartsAreCanceledHeldAndReleased) {
   EXPECT_EQ(spec().control.cancel, true);
 }
 
+// As recorded: each kind of refused task is said with its reason, and the others are done.
+TEST_F(SlurmArrays, TasksThatDoNotExistAreRefused) {
+  const Ran released = slurm("scontrol", {"release", "1001_[2,98-99]"});
+  EXPECT_EQ(released.code, kExitFailed);
+  EXPECT_EQ(released.err, "1001_98-99: Invalid job id specified\n");
+  EXPECT_THAT(wishes(), testing::Contains("2: release"));
+  const Ran requeued = slurm("scontrol", {"requeue", "1001_[1,3-5]"});
+  EXPECT_EQ(requeued.code, kExitFailed);
+  EXPECT_THAT(requeued.err, testing::AllOf(HasSubstr("1001_1: Job has already finished\n"),
+                                           HasSubstr("1001_3-5: Job is pending execution\n")));
+  const Ran held = run({"hold", "sweep_[3,12]", "-n", "team-b"});
+  EXPECT_EQ(held.code, kExitFailed);
+  EXPECT_EQ(held.err, "kubectl-gang: job sweep_[3,12]: task 12 does not exist; name some of 0-9\n");
+  EXPECT_EQ(slurm("scontrol", {"hold", "1002_1"}).err, "Invalid job id specified for job 1002_1\n");
+}
+
+// A message names what was typed, and its own program.
+TEST_F(SlurmArrays, MessagesNameTheTasks) {
+  EXPECT_EQ(slurm("scancel", {"-s", "TERM", "1001_0"}).err,
+            "scancel: error: Kill job error on job id 1001_0: signals of single tasks of an array "
+            "are not there yet\n");
+  kube::JobSpec wide;
+  wide.array = kube::JobArray{.tasks = "0-100000", .parallelism = {}};
+  add_job("team-b", "wide", wide, {.state = kube::JobState::kPending, .job_id = 2001});
+  EXPECT_EQ(slurm("scancel", {"2001_[0-50000]"}).err,
+            "scancel: error: Kill job error on job id 2001_[0-50000]: no more than 10000 tasks of "
+            "an array may differ from the rest; name fewer, or the whole array\n");
+  add_job("team-b", "runs", {}, {.state = kube::JobState::kRunning, .job_id = 9});
+  EXPECT_EQ(slurm("scontrol", {"hold", "9"}).err,
+            "scontrol: error: job 9: the job is running; use kubectl gang suspend\n");
+}
+
 // Requests that were carried out, or are about tasks that have ended, make room for others, and
 // tasks of which as much was asked are one entry.
 TEST_F(SlurmArrays, RequestsNeverFillTheirList) {
@@ -627,7 +659,8 @@ TEST_F(SlurmArrays, RequestsNeverFillTheirList) {
   const auto job = [&] { return *client_.get<kube::Job>({"team-b", "wide"}); };
   for (int round = 0; round < 200; ++round) {
     const int task = round % 100;
-    ASSERT_EQ(slurm("scontrol", {"requeue", "2001_" + std::to_string(task)}).code, kExitOk);
+    const std::string name = "wide_" + std::to_string(task);
+    ASSERT_EQ(run({"requeue", name, "-n", "team-b"}).code, kExitOk);
     kube::Job changed = job();
     const kube::Job before = changed;
     std::int64_t asked = 0;
@@ -788,6 +821,13 @@ TEST_F(SlurmCommands, ScontrolUpdateChangesWhatTheApiCanChange) {
   const auto job = client_.get<kube::Job>({.ns = "team-b", .name = "waits"});
   ASSERT_TRUE(job.ok());
   EXPECT_EQ(job->spec.schedule.time_limit, std::chrono::minutes{15});
+  EXPECT_EQ(slurm("scontrol", {"update", "JobId=7", "TimeLimit+=5"}).err, "");
+  EXPECT_EQ(slurm("scontrol", {"update", "JobId=7", "timelimit-=1"}).err, "");
+  EXPECT_EQ(client_.get<kube::Job>({.ns = "team-b", .name = "waits"})->spec.schedule.time_limit,
+            std::chrono::minutes{19});
+  EXPECT_EQ(slurm("scontrol", {"update", "JobId=7", "TimeLimit-=4"}).err, "");
+  EXPECT_THAT(slurm("scontrol", {"update", "JobId=7", "Nice+=4"}).err,
+              HasSubstr("Update of this parameter is not supported: Nice+=4"));
   EXPECT_EQ(job->spec.resources.nodes, (kube::JobNodes{.min = 2, .max = 3}));
   EXPECT_EQ(job->spec.resources.memory_per_cpu, kube::Bytes{std::int64_t{2} << 30U});
   EXPECT_EQ(job->spec.lifecycle.requeue, false);
@@ -821,13 +861,6 @@ TEST_F(SlurmCommands, SacctSaysWhatJobsHaveLeft) {
   ended.submit_time = ended.start_time = ended.end_time = today;
   ended.exit_code = 4;
   ended.allocation = on("n1");
-  EXPECT_EQ(slurm("scontrol", {"update", "JobId=7", "TimeLimit+=5"}).err, "");
-  EXPECT_EQ(slurm("scontrol", {"update", "JobId=7", "timelimit-=1"}).err, "");
-  EXPECT_EQ(client_.get<kube::Job>({.ns = "team-b", .name = "waits"})->spec.schedule.time_limit,
-            std::chrono::minutes{19});
-  EXPECT_EQ(slurm("scontrol", {"update", "JobId=7", "TimeLimit-=4"}).err, "");
-  EXPECT_THAT(slurm("scontrol", {"update", "JobId=7", "Nice+=4"}).err,
-              HasSubstr("Update of this parameter is not supported: Nice+=4"));
   kube::JobSpec spec;
   spec.batch = kube::JobBatch{.script = "#!/bin/sh\n", .name = "bad"};
   add_job("team-b", "bad-1", spec, ended);
