@@ -430,4 +430,27 @@ std::string slurm_memory(kube::Bytes bytes) {
   return text;
 }
 
+// SOURCE: convert_num_unit() with CONVERT_NUM_UNIT_EXACT.
+std::string exact_memory(kube::Bytes bytes) {
+  constexpr std::array kUnits = {"", "K", "M", "G", "T", "P", "E"};
+  std::int64_t amount = bytes.value();
+  std::size_t unit = 0;
+  while (amount != 0 && amount % 1024 == 0 && unit + 1 < kUnits.size()) {
+    amount /= 1024;
+    ++unit;
+  }
+  return std::to_string(amount) + kUnits[unit];
+}
+
+// SOURCE: _elapsed_time() of sacct.
+std::string cpu_time(base::Duration duration) {
+  const std::int64_t milliseconds = duration.count() / 1'000 % 1'000;
+  if (milliseconds == 0 || duration >= std::chrono::hours{1}) return long_time(duration);
+  const std::int64_t seconds = duration.count() / 1'000'000;
+  char text[32];
+  std::snprintf(text, sizeof text, "%02d:%02d.%03d", static_cast<int>(seconds / 60),
+                static_cast<int>(seconds % 60), static_cast<int>(milliseconds));
+  return text;
+}
+
 }  // namespace cli

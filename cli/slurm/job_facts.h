@@ -133,5 +133,9 @@ std::string long_time(base::Duration duration);
 std::string slurm_date(base::Instant instant);
 // "100M", "2G", "1.50G".
 std::string slurm_memory(kube::Bytes bytes);
+// "5120K", "5M": the largest unit of which it is a whole number.
+std::string exact_memory(kube::Bytes bytes);
+// "00:01.250", "02:00:00", "1-02:00:00": parts of a second below an hour alone, if there are any.
+std::string cpu_time(base::Duration duration);
 
 }  // namespace cli

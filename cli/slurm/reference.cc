@@ -5,9 +5,11 @@
 #include "cli/slurm/sacct_command.h"
 #include "cli/slurm/scancel_command.h"
 #include "cli/slurm/scontrol_command.h"
+#include "cli/slurm/seff_command.h"
 #include "cli/slurm/sinfo_command.h"
 #include "cli/slurm/sprio_command.h"
 #include "cli/slurm/squeue_command.h"
+#include "cli/slurm/sreport_command.h"
 #include "cli/slurm/sshare_command.h"
 
 namespace cli {
@@ -72,7 +74,8 @@ std::string slurm_commands_markdown() {
          "prints if it is not used.\n";
   for (const SlurmReference& reference :
        {squeue_reference(), sinfo_reference(), scontrol_reference(), scancel_reference(),
-        sacct_reference(), sprio_reference(), sshare_reference()}) {
+        sacct_reference(), seff_reference(), sprio_reference(), sreport_reference(),
+        sshare_reference()}) {
     out << "\n## " << reference.command << "\n\n";
     write_options(reference, out);
     write_words(reference, out);

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <set>
+#include <utility>
 
 #include "cli/local_zone.h"
 #include "cli/slurm/job_facts.h"
@@ -22,26 +24,104 @@ constexpr const char* kBrief = "JobID,State,ExitCode";
 constexpr const char* kLong =
     "JobID,JobIDRaw,JobName,Partition,NTasks,AllocCPUS,Elapsed,State,ExitCode,ReqMem,AllocTRES";
 
-// A job, or the script of one, which Slurm has as a step.
+// A job, its script, which Slurm has as the step "batch", or another step.
 struct AcctRow {
   const JobFacts* facts = nullptr;
   bool is_script = false;
+  const kube::StepUsage* step = nullptr;  // null: what the script has used is not known
 
   const kube::JobStatus& status() const { return facts->job->status; }
+  bool is_job() const { return !is_script && step == nullptr; }
+  bool is_step() const { return !is_script && step != nullptr; }
 };
 
 using AcctField = RecordField<AcctRow>;
 
 std::string id_of(const AcctRow& row) {
-  return job_label(row.facts->id, row.facts->array) + (row.is_script ? ".batch" : "");
+  const std::string job = job_label(row.facts->id, row.facts->array);
+  if (row.is_step()) return job + "." + row.step->id;
+  return job + (row.is_script ? ".batch" : "");
 }
 
 std::string number(std::int64_t value) {
   return std::to_string(value);
 }
 
+// A task of an array has a number of its own.
+std::string raw_id_of(const AcctRow& row) {
+  if (row.is_step()) return number(row.facts->id) + "." + row.step->id;
+  return number(row.facts->id) + (row.is_script ? ".batch" : "");
+}
+
+// Of a step by the clock, with the time in which others had the turn.
+base::Duration elapsed(const AcctRow& row) {
+  return row.is_step() ? row.step->elapsed : row.facts->run_time;
+}
+
 std::int64_t seconds_of(const AcctRow& row) {
-  return row.facts->run_time.count() / 1'000'000;
+  return elapsed(row).count() / 1'000'000;
+}
+
+std::int64_t cpus_of(const AcctRow& row) {
+  return row.is_step() ? row.step->cpus : row.facts->cpus;
+}
+
+int nodes_count(const AcctRow& row) {
+  if (row.is_step()) return row.step->nodes;
+  return row.is_script ? 1 : row.facts->nodes;
+}
+
+std::string name_of(const AcctRow& row) {
+  if (row.is_step()) return row.step->name;
+  return row.is_script ? "batch" : row.facts->name;
+}
+
+// SOURCE: slurmdbd: a step that a signal has ended is CANCELLED.
+std::string state_of(const AcctRow& row) {
+  if (!row.is_step()) return row.facts->state;
+  if (row.step->signal != 0) return "CANCELLED";
+  return row.step->exit_code != 0 ? "FAILED" : "COMPLETED";
+}
+
+std::string tasks_of(const AcctRow& row) {
+  if (row.is_step()) return number(row.step->tasks);
+  return row.is_script ? "1" : "";
+}
+
+std::optional<base::Instant> start_of(const AcctRow& row) {
+  return row.is_step() ? row.step->start_time : row.status().start_time;
+}
+
+std::optional<base::Instant> end_of(const AcctRow& row) {
+  if (!row.is_step()) return row.status().end_time;
+  return row.step->start_time ? std::optional{*row.step->start_time + row.step->elapsed}
+                              : std::nullopt;
+}
+
+// User and system, of all processes of the row; nothing if it is not known.
+using CpuTimes = std::pair<base::Duration, base::Duration>;
+std::optional<CpuTimes> cpu_times(const AcctRow& row) {
+  const auto& usage = row.status().usage;
+  if (row.step != nullptr) return CpuTimes{row.step->user_cpu, row.step->system_cpu};
+  if (!row.is_job() || !usage) return std::nullopt;
+  return CpuTimes{usage->user_cpu, usage->system_cpu};
+}
+
+std::string cpu_text(const AcctRow& row, base::Duration (*time)(const CpuTimes&)) {
+  const auto times = cpu_times(row);
+  return times ? cpu_time(time(*times)) : "";
+}
+
+// In whole seconds.
+std::string average_cpu(const AcctRow& row) {
+  if (row.step == nullptr) return "";
+  const base::Duration all = row.step->user_cpu + row.step->system_cpu;
+  return cpu_time(std::chrono::floor<std::chrono::seconds>(all / row.step->tasks));
+}
+
+// SOURCE: sacct leaves it empty for jobs; their steps have it.
+std::string max_rss(const AcctRow& row) {
+  return row.step == nullptr ? "" : exact_memory(row.step->max_rss);
 }
 
 // SOURCE: sacct writes the parts in the order of their names.
@@ -54,21 +134,25 @@ std::string tres_in_order(const AcctRow& row) {
 }
 
 std::string allocated_tres(const AcctRow& row) {
+  if (row.is_step()) {
+    return "cpu=" + number(row.step->cpus) + ",node=" + number(row.step->nodes);
+  }
   return row.status().allocation ? tres_in_order(row) : "";
 }
 
 std::string exit_code(const AcctRow& row) {
+  if (row.is_step()) return number(row.step->exit_code) + ":" + number(row.step->signal);
   return number(row.facts->exit_code) + ":" + number(row.facts->exit_signal);
 }
 
 std::string limit_of(const AcctRow& row) {
-  if (row.is_script) return "";
+  if (!row.is_job()) return "";
   return row.facts->limit ? long_time(*row.facts->limit) : "UNLIMITED";
 }
 
 std::string memory_of(const AcctRow& row) {
   const JobFacts& facts = *row.facts;
-  if (row.is_script) return "";
+  if (!row.is_job()) return "";
   if (facts.memory_per_cpu) {
     return slurm_memory(kube::Bytes{facts.memory_per_cpu->value() * facts.cpus});
   }
@@ -77,13 +161,14 @@ std::string memory_of(const AcctRow& row) {
 }
 
 std::string nodes_of(const AcctRow& row) {
+  if (row.is_step()) return "";  // only their number is recorded
   if (row.facts->hostlist.empty()) return "None assigned";
   return row.is_script ? row.facts->batch_host : row.facts->hostlist;
 }
 
 std::string waited(const AcctRow& row) {
   const kube::JobStatus& status = row.status();
-  if (row.is_script || !status.eligible_time) return "";
+  if (!row.is_job() || !status.eligible_time) return "";
   const base::Instant until = status.start_time ? *status.start_time
                               : status.end_time ? *status.end_time
                                                 : row.facts->now;
@@ -91,16 +176,14 @@ std::string waited(const AcctRow& row) {
 }
 
 std::string of_job(const AcctRow& row, const std::string& text) {
-  return row.is_script ? "" : text;
+  return row.is_job() ? text : "";
 }
 
 // SOURCE: sacct(1), "Job Accounting Fields", with sacct's widths.
 constexpr std::array kFields = {
     AcctField{"JobID", 12, id_of},
-    AcctField{"JobIDRaw", 12,
-              [](const AcctRow& r) { return number(r.facts->id) + (r.is_script ? ".batch" : ""); }},
-    AcctField{"JobName", 10,
-              [](const AcctRow& r) { return r.is_script ? "batch" : r.facts->name; }},
+    AcctField{"JobIDRaw", 12, raw_id_of},
+    AcctField{"JobName", 10, name_of},
     AcctField{"Partition", 10, [](const AcctRow& r) { return of_job(r, r.facts->partition); }},
     AcctField{"Account", 10,
               [](const AcctRow& r) { return r.facts->job->spec.schedule.account.value_or(""); }},
@@ -109,42 +192,49 @@ constexpr std::array kFields = {
     AcctField{
         "QOS", 10,
         [](const AcctRow& r) { return of_job(r, r.facts->job->spec.schedule.qos.value_or("")); }},
-    AcctField{"State", 10, [](const AcctRow& r) { return r.facts->state; }},
+    AcctField{"State", 10, state_of},
     AcctField{"ExitCode", 8, exit_code},
     AcctField{"DerivedExitCode", 15,
-              [](const AcctRow& r) { return r.is_script ? "" : exit_code(r); }},
+              [](const AcctRow& r) { return of_job(r, exit_code(r)); }},
     AcctField{"Reason", 22, [](const AcctRow& r) { return of_job(r, r.facts->reason); }},
-    AcctField{"AllocCPUS", 10, [](const AcctRow& r) { return number(r.facts->cpus); }},
-    AcctField{"NCPUS", 10, [](const AcctRow& r) { return number(r.facts->cpus); }},
-    AcctField{"ReqCPUS", 8, [](const AcctRow& r) { return number(r.facts->cpus); }},
-    AcctField{"AllocNodes", 10,
-              [](const AcctRow& r) { return number(r.is_script ? 1 : r.facts->nodes); }},
-    AcctField{"NNodes", 8,
-              [](const AcctRow& r) { return number(r.is_script ? 1 : r.facts->nodes); }},
+    AcctField{"AllocCPUS", 10, [](const AcctRow& r) { return number(cpus_of(r)); }},
+    AcctField{"NCPUS", 10, [](const AcctRow& r) { return number(cpus_of(r)); }},
+    AcctField{"ReqCPUS", 8, [](const AcctRow& r) { return number(cpus_of(r)); }},
+    AcctField{"AllocNodes", 10, [](const AcctRow& r) { return number(nodes_count(r)); }},
+    AcctField{"NNodes", 8, [](const AcctRow& r) { return number(nodes_count(r)); }},
     AcctField{"ReqNodes", 8, [](const AcctRow& r) { return number(r.facts->nodes); }},
-    AcctField{"NTasks", 8, [](const AcctRow& r) { return std::string{r.is_script ? "1" : ""}; }},
+    AcctField{"NTasks", 8, tasks_of},
     AcctField{"NodeList", 15, nodes_of},
     AcctField{"ReqMem", 10, memory_of},
     AcctField{"AllocTRES", 10, allocated_tres},
-    AcctField{"ReqTRES", 10, [](const AcctRow& r) { return r.is_script ? "" : tres_in_order(r); }},
-    AcctField{"Submit", 19, [](const AcctRow& r) { return slurm_time(r.status().submit_time); }},
+    AcctField{"ReqTRES", 10, [](const AcctRow& r) { return of_job(r, tres_in_order(r)); }},
+    // SOURCE: of a step the first two are its start.
+    AcctField{"Submit", 19,
+              [](const AcctRow& r) {
+                return slurm_time(r.is_step() ? r.step->start_time : r.status().submit_time);
+              }},
     AcctField{"Eligible", 19,
-              [](const AcctRow& r) { return slurm_time(r.status().eligible_time); }},
-    AcctField{"Start", 19, [](const AcctRow& r) { return slurm_time(r.status().start_time); }},
-    AcctField{"End", 19, [](const AcctRow& r) { return slurm_time(r.status().end_time); }},
-    AcctField{"Elapsed", 10, [](const AcctRow& r) { return long_time(r.facts->run_time); }},
+              [](const AcctRow& r) {
+                return slurm_time(r.is_step() ? r.step->start_time : r.status().eligible_time);
+              }},
+    AcctField{"Start", 19, [](const AcctRow& r) { return slurm_time(start_of(r)); }},
+    AcctField{"End", 19, [](const AcctRow& r) { return slurm_time(end_of(r)); }},
+    AcctField{"Elapsed", 10, [](const AcctRow& r) { return long_time(elapsed(r)); }},
     AcctField{"ElapsedRaw", 10, [](const AcctRow& r) { return number(seconds_of(r)); }},
     AcctField{"CPUTime", 10,
-              [](const AcctRow& r) { return long_time(r.facts->run_time * r.facts->cpus); }},
+              [](const AcctRow& r) { return long_time(elapsed(r) * cpus_of(r)); }},
     AcctField{"CPUTimeRAW", 10,
-              [](const AcctRow& r) { return number(seconds_of(r) * r.facts->cpus); }},
+              [](const AcctRow& r) { return number(seconds_of(r) * cpus_of(r)); }},
     AcctField{"Planned", 10, waited},
     AcctField{"Reserved", 10, waited},
-    AcctField{"Suspended", 10, [](const AcctRow& r) { return long_time(r.facts->suspend_time); }},
+    AcctField{"Suspended", 10,
+              [](const AcctRow& r) {
+                return r.is_step() ? "" : long_time(r.facts->suspend_time);
+              }},
     AcctField{"Timelimit", 10, limit_of},
     AcctField{"TimelimitRaw", 12,
               [](const AcctRow& r) {
-                if (r.is_script || !r.facts->limit) return of_job(r, "UNLIMITED");
+                if (!r.is_job() || !r.facts->limit) return of_job(r, "UNLIMITED");
                 return number(r.facts->limit->count() / 60'000'000);
               }},
     AcctField{"Priority", 10,
@@ -162,7 +252,7 @@ constexpr std::array kFields = {
     AcctField{"Cluster", 10, [](const AcctRow&) { return std::string{"kubegang"}; }},
     AcctField{"AdminComment", 19, nullptr},
     AcctField{"AssocID", 7, nullptr},
-    AcctField{"AveCPU", 10, nullptr},
+    AcctField{"AveCPU", 10, average_cpu},
     AcctField{"AveCPUFreq", 10, nullptr},
     AcctField{"AveDiskRead", 14, nullptr},
     AcctField{"AveDiskWrite", 14, nullptr},
@@ -186,7 +276,7 @@ constexpr std::array kFields = {
     AcctField{"MaxPages", 8, nullptr},
     AcctField{"MaxPagesNode", 12, nullptr},
     AcctField{"MaxPagesTask", 14, nullptr},
-    AcctField{"MaxRSS", 10, nullptr},
+    AcctField{"MaxRSS", 10, max_rss},
     AcctField{"MaxRSSNode", 10, nullptr},
     AcctField{"MaxRSSTask", 10, nullptr},
     AcctField{"MaxVMSize", 10, nullptr},
@@ -208,14 +298,24 @@ constexpr std::array kFields = {
     AcctField{"Reservation", 20, nullptr},
     AcctField{"ReservationId", 13, nullptr},
     AcctField{"SubmitLine", 20, nullptr},
-    AcctField{"SystemCPU", 10, nullptr},
+    AcctField{"SystemCPU", 10,
+              [](const AcctRow& r) {
+                return cpu_text(r, [](const CpuTimes& times) { return times.second; });
+              }},
     AcctField{"SystemComment", 20, nullptr},
-    AcctField{"TotalCPU", 10, nullptr},
+    AcctField{"TotalCPU", 10,
+              [](const AcctRow& r) {
+                return cpu_text(r,
+                                [](const CpuTimes& times) { return times.first + times.second; });
+              }},
     AcctField{"TRESUsageInAve", 14, nullptr},
     AcctField{"TRESUsageInMax", 14, nullptr},
     AcctField{"TRESUsageInTot", 14, nullptr},
     AcctField{"UID", 6, nullptr},
-    AcctField{"UserCPU", 10, nullptr},
+    AcctField{"UserCPU", 10,
+              [](const AcctRow& r) {
+                return cpu_text(r, [](const CpuTimes& times) { return times.first; });
+              }},
     AcctField{"WCKey", 10, nullptr},
     AcctField{"WCKeyID", 10, nullptr},
 };
@@ -231,7 +331,7 @@ constexpr std::array kOptions = {
     WordOption{'p', "parsable", kNothing, "values with | behind each"},
     WordOption{'P', "parsable2", kNothing, "values with | between them"},
     WordOption{'\0', "delimiter", kValue, "instead of |"},
-    WordOption{'X', "allocations", kNothing, "jobs alone, without their scripts"},
+    WordOption{'X', "allocations", kNothing, "jobs alone, without their scripts and steps"},
     WordOption{'j', "jobs", kValue, "only these numbers"},
     WordOption{'\0', "name", kValue, "only jobs of these names"},
     WordOption{'u', "user", kValue, "only jobs of these users"},
@@ -437,7 +537,7 @@ void tell_what_is_missing(const std::vector<kube::Job>& jobs,
     output.err << "sacct: only Jobs that have not been deleted are shown, "
                << (oldest ? "the oldest of " + slurm_time(oldest) : "of which there are none");
   }
-  output.err << "; steps and what they used are not recorded\n";
+  output.err << "\n";
 }
 
 RecordQuery query_of(const SacctOptions& options, const Window& window, const Caller& caller) {
@@ -455,6 +555,20 @@ void set_recorded_state(JobFacts& facts, const std::optional<records::RecordStat
   facts.state = was_requeued ? "REQUEUED" : "UNKNOWN";
   facts.state_code = was_requeued ? "RQ" : "?";
   facts.exit_signal = 0;
+}
+
+// The script, then the steps that are recorded.
+void print_parts(const JobFacts& facts, const SacctOptions& options, Output output) {
+  const auto& usage = facts.job->status.usage;
+  const std::vector<kube::StepUsage> none;
+  const std::vector<kube::StepUsage>& steps = usage ? usage->steps : none;
+  const auto script = std::ranges::find(steps, "batch", &kube::StepUsage::id);
+  options.table.print_row(
+      {.facts = &facts, .is_script = true, .step = script == steps.end() ? nullptr : &*script},
+      output.out);
+  for (const kube::StepUsage& step : steps) {
+    if (step.id != "batch") options.table.print_row({.facts = &facts, .step = &step}, output.out);
+  }
 }
 
 int show(const Session& session, const SacctOptions& options, const Window& window, Output output) {
@@ -477,9 +591,7 @@ int show(const Session& session, const SacctOptions& options, const Window& wind
     if (!is_shown(facts, options, caller) || !is_in(facts, window, options.states)) continue;
     options.table.print_row({.facts = &facts}, output.out);
     const bool has_run = job.spec.batch && job.status.start_time;
-    if (!options.only_jobs && has_run) {
-      options.table.print_row({.facts = &facts, .is_script = true}, output.out);
-    }
+    if (!options.only_jobs && has_run) print_parts(facts, options, output);
   }
   return kExitOk;
 }

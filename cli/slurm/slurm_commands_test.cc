@@ -876,6 +876,40 @@ TEST_F(SlurmCommands, SacctSaysWhatJobsHaveLeft) {
   EXPECT_EQ(slurm("sacct", {"-o", "nosuch"}).code, kExitFailed);
 }
 
+kube::JobUsage used() {
+  using std::chrono::milliseconds;
+  const kube::StepUsage script{.id = "batch",
+                               .name = "batch",
+                               .start_time = base::Instant{},
+                               .elapsed = milliseconds{60'000},
+                               .user_cpu = milliseconds{1'250},
+                               .system_cpu = milliseconds{250},
+                               .max_rss = kube::Bytes{5'120 << 10}};
+  const kube::StepUsage first{.id = "0",
+                              .name = "hostname",
+                              .tasks = 2,
+                              .nodes = 2,
+                              .cpus = 2,
+                              .start_time = base::Instant{},
+                              .elapsed = milliseconds{2'000},
+                              .user_cpu = milliseconds{30'000},
+                              .system_cpu = milliseconds{0},
+                              .max_rss = kube::Bytes{6'148 << 10}};
+  kube::StepUsage second = first;
+  second.id = "1";
+  second.name = "false";
+  second.exit_code = 1;
+  second.user_cpu = std::chrono::hours{26};
+  kube::StepUsage third = first;
+  third.id = "2";
+  third.signal = 9;
+  return {.user_cpu = milliseconds{61'250} + std::chrono::hours{26},
+          .system_cpu = milliseconds{250},
+          .max_rss = kube::Bytes{6'148 << 10},
+          .memory_peak = kube::Bytes{64 << 20},
+          .steps = {script, first, second, third}};
+}
+
 // What is printed of a job is the same after its object is gone.
 class SacctOfRecords : public SlurmCommands {
  protected:
@@ -917,7 +951,8 @@ constexpr const char* kAllFields =
     "jobid,jobname,partition,account,user,group,qos,state,exitcode,derivedexitcode,reason,"
     "alloccpus,ncpus,reqcpus,allocnodes,nnodes,reqnodes,ntasks,nodelist,reqmem,alloctres,reqtres,"
     "submit,eligible,start,end,elapsed,elapsedraw,cputime,cputimeraw,planned,suspended,timelimit,"
-    "timelimitraw,priority,constraints,comment,workdir,cluster";
+    "timelimitraw,priority,constraints,comment,workdir,cluster,usercpu,systemcpu,totalcpu,avecpu,"
+    "maxrss";
 
 TEST_F(SacctOfRecords, AJobPrintsTheSameWithAndWithoutItsObject) {
   kube::JobSpec script;
@@ -933,8 +968,10 @@ TEST_F(SacctOfRecords, AJobPrintsTheSameWithAndWithoutItsObject) {
   kube::JobSpec pods;
   pods.resources.nodes = kube::JobNodes{.min = 2};
   pods.resources.memory_per_node = kube::Bytes{50 << 20};
+  kube::JobStatus of_script = status(5);
+  of_script.usage = used();
   const std::vector<kube::Job> jobs = {
-      add_job("team-a", "bad-1", script, status(5), {.annotations = {{"kubegang.io/user", "ann"}}}),
+      add_job("team-a", "bad-1", script, of_script, {.annotations = {{"kubegang.io/user", "ann"}}}),
       add_job("team-b", "pods", pods, status(6)), add_job("team-b", "late", pods, status(7))};
   const Words words = {"-aP", "-S", "now-1hour", "-o", kAllFields};
   const std::string before = slurm("sacct", words).out;
@@ -950,6 +987,112 @@ TEST_F(SacctOfRecords, AJobPrintsTheSameWithAndWithoutItsObject) {
   EXPECT_EQ(slurm("sacct", {"-XPn", "-j", "6", "-o", "jobid"}).out, "6\n");
   EXPECT_EQ(slurm("sacct", {"-XPn", "-S", "now-1hour", "-o", "jobid"}).out, "6\n7\n")
       << "the caller's, in team-b";
+}
+
+// SOURCE: the session sacct_basic for steps, sacct's _elapsed_time() and convert_num_unit().
+TEST_F(SacctOfRecords, StepsAndWhatTheyHaveUsedAreRows) {
+  kube::JobSpec script;
+  script.batch = kube::JobBatch{.script = "#!/bin/sh\n", .name = "steps"};
+  kube::JobStatus ended = status(5);
+  ended.usage = used();
+  const kube::Job job = add_job("team-b", "steps-1", script, ended);
+  const Words words = {"-Pn", "-j", "5", "-o",
+                       "jobid,jobname,state,exitcode,ntasks,nnodes,alloccpus,elapsed,usercpu,"
+                       "systemcpu,totalcpu,avecpu,maxrss"};
+  const std::string want =
+      "5|steps|FAILED|4:0||2|8|00:01:00|1-02:01:01|00:00.250|1-02:01:01||\n"
+      "5.batch|batch|FAILED|4:0|1|1|8|00:01:00|00:01.250|00:00.250|00:01.500|00:00:01|5M\n"
+      "5.0|hostname|COMPLETED|0:0|2|2|2|00:00:02|00:00:30|00:00:00|00:00:30|00:00:15|6148K\n"
+      "5.1|false|FAILED|1:0|2|2|2|00:00:02|1-02:00:00|00:00:00|1-02:00:00|13:00:00|6148K\n"
+      "5.2|hostname|CANCELLED|0:9|2|2|2|00:00:02|00:00:30|00:00:00|00:00:30|00:00:15|6148K\n";
+  EXPECT_EQ(slurm("sacct", words).out, want);
+  record(job);
+  remove(job);
+  EXPECT_EQ(slurm("sacct", words).out, want);
+  EXPECT_EQ(slurm("sacct", {"-XPn", "-j", "5", "-o", "jobid,totalcpu"}).out, "5|1-02:01:01\n");
+}
+
+// SOURCE: contribs/seff.
+TEST_F(SacctOfRecords, SeffSaysHowMuchOfAJobWasOfUse) {
+  kube::JobSpec script;
+  script.batch = kube::JobBatch{.script = "#!/bin/sh\n", .name = "steps"};
+  script.resources.memory_per_node = kube::Bytes{100 << 20};
+  kube::JobStatus ended = status(5);
+  ended.usage = kube::JobUsage{.user_cpu = std::chrono::milliseconds{119'400},
+                               .system_cpu = std::chrono::milliseconds{200},
+                               .max_rss = kube::Bytes{25 << 20}};
+  ended.usage->steps = {{.id = "batch", .max_rss = kube::Bytes{5 << 20}},
+                        {.id = "0", .tasks = 2, .max_rss = kube::Bytes{25 << 20}}};
+  const kube::Job job =
+      add_job("team-a", "steps-1", script, ended, {.annotations = {{"kubegang.io/user", "ann"}}});
+  const std::string want =
+      "Job ID: 5\nCluster: kubegang\nUser/Group: ann/team-a\nState: FAILED (exit code 4)\n"
+      "Nodes: 2\nCores per node: 4\nCPU Utilized: 00:02:00\n"
+      "CPU Efficiency: 25.00% of 00:08:00 core-walltime\nJob Wall-clock time: 00:01:00\n"
+      "Memory Utilized: 50.00 MB (estimated maximum)\n"
+      "Memory Efficiency: 25.00% of 200.00 MB (100.00 MB/node)\n";
+  EXPECT_EQ(slurm("seff", {"5"}).out, want);
+  record(job);
+  remove(job);
+  EXPECT_EQ(slurm("seff", {"5"}).out, want);
+  const Ran missing = slurm("seff", {"6"});
+  EXPECT_EQ(missing.code, 2);
+  EXPECT_EQ(missing.err, "Job not found.\n");
+  EXPECT_EQ(slurm("seff", {}).code, 1);
+  EXPECT_EQ(slurm("seff", {"-d", "5"}).code, 1);
+  EXPECT_EQ(slurm("seff", {"five"}).code, 1);
+}
+
+// Two runs of an hour on 8 CPUs each, of one of which half an hour lies in the window, and one of
+// another user.
+TEST_F(SacctOfRecords, SreportAddsUpWhatRanInItsWindow) {
+  const base::Instant noon = base::instant_from_micros(1'700'000'000'000'000);
+  const auto ran = [&](const std::string& name, std::int64_t id, const std::string& user,
+                       base::Duration from) {
+    kube::JobSpec spec;
+    spec.schedule.account = "physics";
+    kube::JobStatus ended = status(id);
+    ended.submit_time = ended.eligible_time = ended.start_time = noon + from;
+    ended.end_time = noon + from + std::chrono::hours{1};
+    ended.run_time = kube::RunTime{.elapsed = std::chrono::hours{1}, .as_of = *ended.end_time};
+    record(add_job("team-b", name, spec, ended, {.annotations = {{"kubegang.io/user", user}}}));
+  };
+  ran("a", 5, "ann", std::chrono::minutes{-30});
+  ran("b", 6, "ann", std::chrono::hours{1});
+  ran("c", 7, "ben", std::chrono::hours{2});
+  ran("d", 8, "ben", std::chrono::hours{30});
+  const std::string start = "start=" + slurm_time(noon);
+  const std::string end = "end=" + slurm_time(noon + std::chrono::hours{24});
+  EXPECT_EQ(slurm("sreport", {"-nP", "-t", "Hours", "user", "top", start, end}).out,
+            "kubegang|ann||physics|12|0\nkubegang|ben||physics|8|0\n");
+  EXPECT_EQ(slurm("sreport", {"-nP", "user", "top", "topcount=1", start, end}).out,
+            "kubegang|ann||physics|720|0\n");
+  EXPECT_EQ(slurm("sreport", {"-nP", "cluster", "AccountUtilizationByUser", start, end}).out,
+            "kubegang|physics|||1200|0\nkubegang|physics|ann||720|0\n"
+            "kubegang|physics|ben||480|0\n");
+  const Ran heading = slurm("sreport", {"user", "TopUsage", "users=ben", start, end});
+  EXPECT_THAT(heading.out, HasSubstr("Top 10 Users " + slurm_time(noon) + " - "));
+  EXPECT_THAT(heading.out, HasSubstr("(86400 secs)\nUsage reported in CPU Minutes\n"));
+  EXPECT_THAT(heading.out, HasSubstr("  Cluster     Login     Proper Name         Account"));
+  EXPECT_THAT(slurm("sreport", {"-nP", "cluster", "utilization", start, end}).out,
+              testing::StartsWith("kubegang|1200|||"));
+  const Ran other = slurm("sreport", {"job", "SizesByAccount"});
+  EXPECT_EQ(other.code, kExitFailed);
+  EXPECT_THAT(other.err, HasSubstr("there is no report \"job SizesByAccount\" here"));
+  EXPECT_EQ(slurm("sreport", {"user", "top", "format=login"}).code, kExitFailed);
+  EXPECT_EQ(slurm("sreport", {"-t", "Percent", "user", "top"}).code, kExitFailed);
+  EXPECT_EQ(slurm("sreport", {"-T", "gres/gpu", "user", "top"}).code, kExitFailed);
+}
+
+TEST_F(SacctOfRecords, SeffSaysWhyItKnowsNothing) {
+  add_job("team-b", "pods", {}, status(6));
+  EXPECT_THAT(slurm("seff", {"6"}).out,
+              HasSubstr("Job Wall-clock time: 00:01:00\nEfficiency not available: nothing has said "
+                        "what this job used.\n"));
+  add_job("team-b", "waits", {}, {.state = kube::JobState::kPending, .job_id = 7});
+  EXPECT_THAT(slurm("seff", {"7"}).out,
+              HasSubstr("State: PENDING\nCores: 1\nEfficiency not available for jobs in the "
+                        "PENDING state.\n"));
 }
 
 TEST_F(SacctOfRecords, ARequeuedJobHasEarlierRunsAsDuplicates) {

@@ -9,9 +9,11 @@
 #include "cli/slurm/sbatch_command.h"
 #include "cli/slurm/scancel_command.h"
 #include "cli/slurm/scontrol_command.h"
+#include "cli/slurm/seff_command.h"
 #include "cli/slurm/sinfo_command.h"
 #include "cli/slurm/sprio_command.h"
 #include "cli/slurm/squeue_command.h"
+#include "cli/slurm/sreport_command.h"
 #include "cli/slurm/srun_command.h"
 #include "cli/slurm/sshare_command.h"
 
@@ -28,8 +30,9 @@ struct Command {
 constexpr std::array kCommands = {
     Command{"sacct", run_sacct},       Command{"salloc", run_salloc},
     Command{"sbatch", run_sbatch},     Command{"scancel", run_scancel},
-    Command{"scontrol", run_scontrol}, Command{"sinfo", run_sinfo},
-    Command{"sprio", run_sprio},       Command{"squeue", run_squeue},
+    Command{"scontrol", run_scontrol}, Command{"seff", run_seff},
+    Command{"sinfo", run_sinfo},       Command{"sprio", run_sprio},
+    Command{"squeue", run_squeue},     Command{"sreport", run_sreport},
     Command{"srun", run_srun},         Command{"sshare", run_sshare}};
 
 }  // namespace
