@@ -15,6 +15,13 @@ pkg_check_modules(httplib REQUIRED IMPORTED_TARGET cpp-httplib)
 find_library(WSLAY_LIBRARY wslay REQUIRED)
 # The database of kubegang-records.
 pkg_check_modules(sqlite3 REQUIRED IMPORTED_TARGET sqlite3)
+# PMIx for MPI, and what it needs, as archives: its program runs in images without libraries.
+pkg_check_modules(pmix REQUIRED pmix>=4.2)
+find_library(PMIX_LIBRARY libpmix.a REQUIRED HINTS ${pmix_LIBDIR})
+find_library(HWLOC_LIBRARY libhwloc.a REQUIRED)
+find_library(EVENT_CORE_LIBRARY libevent_core.a REQUIRED)
+find_library(EVENT_PTHREADS_LIBRARY libevent_pthreads.a REQUIRED)
+find_library(Z_LIBRARY libz.a REQUIRED)
 pkg_check_modules(jemalloc REQUIRED IMPORTED_TARGET jemalloc)
 
 find_program(CCACHE_PROGRAM ccache)

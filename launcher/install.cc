@@ -16,6 +16,7 @@ namespace launcher {
 namespace {
 
 constexpr const char* kProgram = "kubegang-launcher";
+constexpr const char* kPmixProgram = "kubegang-pmix";
 constexpr const char* kNames[] = {"srun", "scontrol"};
 
 int fail_to(const std::string& what) {
@@ -24,11 +25,10 @@ int fail_to(const std::string& what) {
 }
 
 // A copy beside the place and a rename, because the place may be in use.
-int copy_self(const std::string& directory) {
-  const std::string path = directory + "/" + kProgram;
+int copy(const std::string& source, const std::string& path) {
   const std::string fresh = path + ".new";
-  const int from = ::open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-  if (from < 0) return fail_to("open /proc/self/exe");
+  const int from = ::open(source.c_str(), O_RDONLY | O_CLOEXEC);
+  if (from < 0) return fail_to("open " + source);
   const int to = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0755);
   if (to < 0) return fail_to("write " + fresh);
   std::array<char, 65'536> bytes{};
@@ -62,7 +62,11 @@ int write_profile(const std::string& directory) {
 
 int install(const std::string& directory) {
   if (::mkdir(directory.c_str(), 0755) != 0 && errno != EEXIST) return fail_to("make " + directory);
-  if (const int code = copy_self(directory); code != 0) return code;
+  // The other program is beside this one.
+  for (const char* program : {kProgram, kPmixProgram}) {
+    const int code = copy(own_directory() + "/" + program, directory + "/" + program);
+    if (code != 0) return code;
+  }
   for (const char* name : kNames) {
     const std::string path = directory + "/" + name;
     ::unlink(path.c_str());

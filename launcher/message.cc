@@ -7,7 +7,7 @@ namespace launcher {
 namespace {
 
 constexpr std::size_t kHeadBytes = 2 * sizeof(std::uint32_t);
-constexpr auto kKindMax = static_cast<std::uint32_t>(Kind::kHold);
+constexpr auto kKindMax = static_cast<std::uint32_t>(Kind::kAborted);
 
 void put(std::string& out, std::uint32_t number) {
   for (unsigned shift = 0; shift < 32; shift += 8) {
@@ -102,9 +102,10 @@ void put(std::string& out, const StepRequest& step) {
   put(out, step.plane);
   put(out, static_cast<std::uint32_t>(step.packing));
   for (const bool flag : {step.is_exact, step.overlaps, step.overcommits, step.is_immediate,
-                          step.has_pmi, step.is_unbuffered}) {
+                          step.is_unbuffered}) {
     put(out, flag ? 1U : 0U);
   }
+  put(out, static_cast<std::uint32_t>(step.mpi));
   put(out, step.window.rows);
   put(out, step.window.columns);
   put(out, std::string_view{step.directory});
@@ -127,9 +128,11 @@ StepRequest read_step(Fields& fields) {
   const std::uint32_t packing = fields.number();
   step.packing = static_cast<Packing>(packing);
   for (bool* const flag : {&step.is_exact, &step.overlaps, &step.overcommits, &step.is_immediate,
-                           &step.has_pmi, &step.is_unbuffered}) {
+                           &step.is_unbuffered}) {
     *flag = fields.number() != 0;
   }
+  const std::uint32_t mpi = fields.number();
+  step.mpi = static_cast<Mpi>(mpi);
   step.window.rows = fields.number();
   step.window.columns = fields.number();
   step.directory = fields.text();
@@ -138,16 +141,56 @@ StepRequest read_step(Fields& fields) {
   const bool fits = step.tasks >= 1 && step.tasks <= kTasksMax && step.nodes >= 1 &&
                     step.nodes <= step.tasks && step.cpus_per_task >= 1 && step.plane >= 1 &&
                     distribution < kDistributionsCount && packing < kPackingsCount &&
+                    mpi < kMpisCount &&
                     all_below(step.required, kNodesMax) && all_below(step.excluded, kNodesMax) &&
                     (step.programs.size() == 1 || step.programs.size() == step.tasks);
   if (!fits) fields.is_good = false;
   return step;
 }
 
+// Its fields, but for those of a step that has no PMIx.
+void put(std::string& out, const TaskSet& set) {
+  put(out, set.ranks);
+  put(out, static_cast<std::uint32_t>(set.mpi));
+  if (set.mpi == Mpi::kPmix) {
+    put(out, std::string_view{set.pmix.name});
+    put(out, set.pmix.nodes);
+    put(out, set.pmix.places);
+    put(out, set.pmix.place);
+  }
+  put(out, set.is_unbuffered ? 1U : 0U);
+  put(out, set.window.rows);
+  put(out, set.window.columns);
+  put(out, std::string_view{set.directory});
+  put(out, set.programs);
+  put(out, set.environment);
+}
+
+// Each rank of the set is at this place, and no other rank of the step.
+bool fits_ranks(const PmixJob& job, const std::vector<std::uint32_t>& ranks) {
+  std::vector<std::uint32_t> here;
+  for (std::uint32_t rank = 0; rank < job.places.size(); ++rank) {
+    if (job.places[rank] == job.place) here.push_back(rank);
+  }
+  return job.places.size() <= kTasksMax && job.nodes.size() <= kNodesMax &&
+         all_below(job.places, job.nodes.size()) && here == ranks;
+}
+
+PmixJob read_pmix_job(Fields& fields) {
+  PmixJob job;
+  job.name = fields.text();
+  job.nodes = fields.words();
+  job.places = fields.numbers();
+  job.place = fields.number();
+  return job;
+}
+
 TaskSet read_tasks(Fields& fields) {
   TaskSet set;
   set.ranks = fields.numbers();
-  set.has_pmi = fields.number() != 0;
+  const std::uint32_t mpi = fields.number();
+  set.mpi = static_cast<Mpi>(mpi);
+  if (set.mpi == Mpi::kPmix) set.pmix = read_pmix_job(fields);
   set.is_unbuffered = fields.number() != 0;
   set.window.rows = fields.number();
   set.window.columns = fields.number();
@@ -157,6 +200,8 @@ TaskSet read_tasks(Fields& fields) {
   const bool is_ascending =
       std::ranges::adjacent_find(set.ranks, std::greater_equal<>{}) == set.ranks.end();
   const bool fits = !set.ranks.empty() && is_ascending && set.ranks.back() < kTasksMax &&
+                    mpi < kMpisCount &&
+                    (set.mpi != Mpi::kPmix || fits_ranks(set.pmix, set.ranks)) &&
                     (set.programs.size() == 1 || set.programs.size() == set.ranks.size());
   if (!fits) fields.is_good = false;
   return set;
@@ -172,6 +217,33 @@ StepLayout read_layout(Fields& fields) {
   return layout;
 }
 
+void put(std::string& out, const PmixMessage& message) {
+  for (const std::uint32_t number : {static_cast<std::uint32_t>(message.kind), message.id,
+                                     message.rank, static_cast<std::uint32_t>(message.status)}) {
+    put(out, number);
+  }
+  put(out, message.ranks);
+  put(out, message.words);
+  put(out, std::string_view{message.data});
+}
+
+PmixMessage read_pmix(Fields& fields) {
+  PmixMessage message;
+  const std::uint32_t kind = fields.number();
+  message.kind = static_cast<PmixKind>(kind);
+  message.id = fields.number();
+  message.rank = fields.number();
+  message.status = static_cast<std::int32_t>(fields.number());
+  message.ranks = fields.numbers();
+  message.words = fields.words();
+  message.data = fields.text();
+  const bool is_ascending =
+      std::ranges::adjacent_find(message.ranks, std::greater_equal<>{}) == message.ranks.end();
+  const bool fits = kind >= 1 && kind < kPmixKindsEnd && message.rank < kTasksMax && is_ascending;
+  if (!fits) fields.is_good = false;
+  return message;
+}
+
 }  // namespace
 
 std::string encode(const Message& message) {
@@ -180,20 +252,12 @@ std::string encode(const Message& message) {
   put(body, message.number);
   put(body, std::string_view{message.text});
   if (message.step) put(body, *message.step);
-  if (message.tasks) {
-    put(body, message.tasks->ranks);
-    put(body, message.tasks->has_pmi ? 1U : 0U);
-    put(body, message.tasks->is_unbuffered ? 1U : 0U);
-    put(body, message.tasks->window.rows);
-    put(body, message.tasks->window.columns);
-    put(body, std::string_view{message.tasks->directory});
-    put(body, message.tasks->programs);
-    put(body, message.tasks->environment);
-  }
+  if (message.tasks) put(body, *message.tasks);
   if (message.layout) {
     put(body, message.layout->nodes);
     put(body, message.layout->places);
   }
+  if (message.pmix) put(body, *message.pmix);
   std::string out;
   put(out, static_cast<std::uint32_t>(message.kind));
   put(out, std::string_view{body});
@@ -218,6 +282,7 @@ std::optional<Message> MessageReader::next() {
   if (message.kind == Kind::kCreate) message.step = read_step(fields);
   if (message.kind == Kind::kRun) message.tasks = read_tasks(fields);
   if (message.kind == Kind::kCreated) message.layout = read_layout(fields);
+  if (message.kind == Kind::kPmix) message.pmix = read_pmix(fields);
   if (!fields.is_good || !fields.left.empty()) {
     is_broken_ = true;
     return std::nullopt;

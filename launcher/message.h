@@ -3,10 +3,11 @@
 //
 //   srun              Create, Input, InputEnd, Signal, Resize
 //   from outside      SignalJob, Release, which are answered by Done or Refused
-//   first launcher    to srun: Busy, Created, Refused, Hold, Output, Exited, Lost, Done
-//                     to another launcher: Run, Input, InputEnd, Signal, Resize, Pmi
-//   other launcher    Hello, then, once it has been asked to run tasks, Hold, Output, Exited and
-//                     Pmi; or Relay, then what a srun on its node says and hears
+//   first launcher    to srun: Busy, Created, Refused, Hold, Output, Exited, Lost, Aborted, Done
+//                     to another launcher: Run, Input, InputEnd, Signal, Resize, Pmi, Pmix
+//   other launcher    Hello, then, once it has been asked to run tasks, Hold, Output, Exited, Pmi
+//                     and Pmix; or Relay, then what a srun on its node says and hears
+//   any launcher      to its kubegang-pmix: Run, Pmix; which says Pmix
 //
 // Input waits where it comes from: whoever has too much of it that a task has not read says Hold,
 // and everything is read on, so a signal never stands behind input that nobody reads.
@@ -54,7 +55,14 @@ enum class Kind : std::uint32_t {
   kRelay,
   kResize,
   kHold,
+  kPmix,
+  kAborted,
 };
+
+// srun --mpi: who serves the tasks. kPmi2: the first launcher, PMI-1 and PMI-2; kPmix: a
+// kubegang-pmix on each node.
+enum class Mpi : std::uint32_t { kNone, kPmi2, kPmix };
+inline constexpr std::uint32_t kMpisCount = 3;
 
 enum class Distribution : std::uint32_t { kDefault, kBlock, kCyclic, kPlane };
 inline constexpr std::uint32_t kDistributionsCount = 4;
@@ -95,7 +103,7 @@ struct StepRequest {
   bool overlaps = false;       // takes nothing
   bool overcommits = false;    // may have more tasks than CPUs
   bool is_immediate = false;   // refused instead of waiting for room
-  bool has_pmi = false;        // its tasks are served as by --mpi=pmi2
+  Mpi mpi = Mpi::kNone;
   bool is_unbuffered = false;  // -u: the standard output of its tasks is a terminal
   Window window{};             // --pty: of the terminal that task 0 has
   std::string directory;
@@ -104,10 +112,20 @@ struct StepRequest {
   friend bool operator==(const StepRequest&, const StepRequest&) = default;
 };
 
+// All of the step that the tasks of PMIx hear about.
+struct PmixJob {
+  std::string name;                   // PMIx's namespace
+  std::vector<std::string> nodes;     // their names, by place
+  std::vector<std::uint32_t> places;  // by rank
+  std::uint32_t place = 0;            // of this node
+  friend bool operator==(const PmixJob&, const PmixJob&) = default;
+};
+
 // The tasks of a step on one node.
 struct TaskSet {
   std::vector<std::uint32_t> ranks;  // of the step, ascending
-  bool has_pmi = false;
+  Mpi mpi = Mpi::kNone;
+  PmixJob pmix{};  // of kPmix
   bool is_unbuffered = false;
   Window window{};  // of the terminal of task 0
   std::string directory;
@@ -123,17 +141,45 @@ struct StepLayout {
   friend bool operator==(const StepLayout&, const StepLayout&) = default;
 };
 
+// Between kubegang-pmix and the first launcher. An id is given by whoever asks, and comes back with
+// the answer.
+enum class PmixKind : std::uint32_t {
+  kEnvironment = 1,  // a task may start, with these `words` as variables; stays on the node
+  kFence,            // all tasks of the node among `ranks` have come, with `data`
+  kFenced,           // all of `ranks` have, and this is the data of all
+  kAsk,              // for the data of the task `rank`
+  kAnswer,
+  kAbort,  // the task `rank` asks for the end of the step
+  kLeft,   // it has ended without a word
+};
+inline constexpr std::uint32_t kPmixKindsEnd = 8;
+// PMIX_ERROR of <pmix_common.h>, as a status.
+inline constexpr std::int32_t kPmixFailed = -1;
+
+struct PmixMessage {
+  PmixKind kind = PmixKind::kEnvironment;
+  std::uint32_t id = 0;
+  std::uint32_t rank = 0;
+  std::int32_t status = 0;           // PMIx's: 0 is success, others are negative; Abort: exit code
+  std::vector<std::uint32_t> ranks;  // ascending; none: all of the step
+  std::vector<std::string> words;
+  std::string data;
+  friend bool operator==(const PmixMessage&, const PmixMessage&) = default;
+};
+
 struct Message {
   Kind kind = Kind::kDone;
-  std::uint32_t rank = 0;    // of Input, InputEnd, Output, Exited, Pmi; SignalJob: who hears it
+  std::uint32_t rank = 0;    // Input, InputEnd, Output, Exited, Pmi, Aborted; SignalJob: to whom
   std::uint32_t number = 0;  // Signal, SignalJob: signal; Created: step; Output: 1 or 2; Exited:
                              // wait status; Hello, Lost: index of the node; Release: exit code;
-                             // Resize: rows * 65,536 + columns; Hold: 1 = no more Input, 0 = go on
+                             // Resize: rows * 65,536 + columns; Hold: 1 = no more Input, 0 = go on;
+                             // Aborted: exit code of the step
   std::string text{};        // Input, Output, Refused, Pmi: bytes. Pmi to a task without any: the
                              // end of its connection. SignalJob, Release: the secret of the pod
   std::optional<StepRequest> step{};   // of Create
   std::optional<TaskSet> tasks{};      // of Run
   std::optional<StepLayout> layout{};  // of Created
+  std::optional<PmixMessage> pmix{};   // of Pmix
   friend bool operator==(const Message&, const Message&) = default;
 };
 

@@ -40,6 +40,7 @@ using Clock = std::chrono::steady_clock;
 constexpr int kFailed = 1;
 // From SIGTERM to SIGKILL: Slurm's KillWait.
 constexpr std::chrono::seconds kKillPatience{30};
+constexpr std::uint32_t kExitCodeMax = 0xFF;
 // Of input that the launcher has not taken: above it no more is read.
 constexpr std::size_t kUnsentBytesMax = 1U << 20U;
 // Between two looks whether the terminal may be read.
@@ -141,7 +142,7 @@ class Srun {
     }
     terminal_.reset();
     tell_failures();
-    return exit_code_;
+    return aborted_with_.value_or(exit_code_);
   }
 
  private:
@@ -168,6 +169,7 @@ class Srun {
       set(environment, "SLURM_THREADS_PER_CORE", options_.threads_per_core);
     }
     if (options_.overcommits) set(environment, "SLURM_OVERCOMMIT", "1");
+    if (options_.mpi != Mpi::kNone) set(environment, "SLURM_MPI_TYPE", options_.mpi_name);
     if (options_.cpus_per_task) {
       set(environment, "SLURM_CPUS_PER_TASK", std::to_string(*options_.cpus_per_task));
     }
@@ -306,6 +308,8 @@ class Srun {
         return ended(message.rank, static_cast<int>(message.number));
       case Kind::kLost:
         return lost(message.number);
+      case Kind::kAborted:
+        return aborted(message);
       case Kind::kDone:
         is_over_ = true;
         return;
@@ -319,6 +323,7 @@ class Srun {
       case Kind::kHello:
       case Kind::kRun:
       case Kind::kPmi:
+      case Kind::kPmix:
         return;  // between launchers
       case Kind::kSignalJob:
       case Kind::kRelease:
@@ -345,6 +350,20 @@ class Srun {
   void lost(std::uint32_t node) {
     say("Node failure on " + node_name(node));
     if (!is_ending_ && !options_.survives_nodes) end_step();
+  }
+
+  // The launcher kills the tasks; here KillWait later, if the one that aborts does not end.
+  // SOURCE: recorded: the exit code is what MPI_Abort says.
+  void aborted(const Message& message) {
+    if (message.text.empty()) {
+      aborted_with_ = static_cast<int>(message.number & kExitCodeMax);
+    } else {
+      say(message.text);
+    }
+    const std::string patience = std::to_string(kKillPatience.count());
+    inform("Job step aborted: Waiting up to " + patience + " seconds for job step to finish.");
+    is_ending_ = true;
+    deadline_ = Clock::now() + kKillPatience;
   }
 
   slurm::NameParts name_parts(std::uint32_t rank) const {
@@ -559,6 +578,7 @@ class Srun {
   bool is_ending_ = false;
   bool is_over_ = false;
   int exit_code_ = 0;
+  std::optional<int> aborted_with_;
   std::optional<int> failure_;
 };
 
@@ -581,7 +601,7 @@ void show_help() {
       "Starts a step of the job whose script calls it. Options are Slurm's:\n"
       "  -n, -N, -c, --ntasks-per-node, -w, -r, -m, --exact, --exclusive, --overlap, -I, -O\n"
       "  -l, -u, -o, -e, -i, --open-mode, --multi-prog, -K, -W, -D, -J, --export, -Q, --pty\n"
-      "  --mpi=none|pmi2|list");
+      "  --mpi=none|pmi2|pmix|list");
 }
 
 }  // namespace
@@ -599,7 +619,9 @@ int run_srun(std::span<const std::string> arguments) {
     return 0;
   }
   if (options->lists_mpi) {
-    std::puts("MPI plugin types are...\n\tnone\n\tpmi2");
+    std::puts(
+        "MPI plugin types are...\n\tpmix\n\tnone\n\tpmi2\n"
+        "specific pmix plugin versions available: pmix_v4");
     return 0;
   }
   const auto address = variable("KUBEGANG_STEPS");

@@ -170,16 +170,21 @@ base::Status set_time(const std::string& value, SrunOptions& options) {
   return {};
 }
 
-// "openmpi" is "none" of old.
+// "openmpi" is "none" of old. pmix_v4 is the version of the library that kubegang-pmix has.
 base::Status set_mpi(const std::string& value, SrunOptions& options) {
-  options.has_pmi = value == "pmi2";
   options.lists_mpi = value == "list";
-  if (value == "none" || value == "openmpi" || value == "pmi2" || value == "list") return {};
-  if (value.starts_with("pmix")) {
-    return invalid_argument("--mpi=" + value + ": is not there yet; pmi2 and none are, and mpirun");
+  options.mpi = Mpi::kNone;
+  options.mpi_name = value;
+  if (value == "none" || value == "openmpi" || value == "list") return {};
+  if (value == "pmi2") {
+    options.mpi = Mpi::kPmi2;
+  } else if (value == "pmix" || value == "pmix_v4") {
+    options.mpi = Mpi::kPmix;
+  } else {
+    return base::Error{slurm::kEndsWithOne,
+                       "Invalid MPI type '" + value + "', --mpi=list for acceptable types"};
   }
-  return base::Error{slurm::kEndsWithOne,
-                     "Invalid MPI type '" + value + "', --mpi=list for acceptable types"};
+  return {};
 }
 
 base::Status set_distribution(const std::string& value, SrunOptions& options) {
@@ -549,7 +554,7 @@ base::Result<StepPlan> plan_step(const SrunOptions& options, const Variable& var
   request.overlaps = options.overlaps;
   request.overcommits = options.overcommits;
   request.is_immediate = options.is_immediate;
-  request.has_pmi = options.has_pmi;
+  request.mpi = options.mpi;
   request.is_unbuffered = options.is_unbuffered || options.wants_terminal;
   return plan;
 }

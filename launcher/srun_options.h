@@ -46,7 +46,8 @@ struct SrunOptions {
   std::string exports = "ALL";                         // --export
   std::string threads_per_core;                        // --threads-per-core
   std::string job_id;                                  // --jobid
-  bool has_pmi = false;                                // --mpi=pmi2
+  Mpi mpi = Mpi::kNone;                                // --mpi
+  std::string mpi_name;                                // as it was named
   bool wants_terminal = false;                         // --pty
   bool quits_on_interrupt = false;  // --quit-on-interrupt: Ctrl-C is meant at once
   bool has_no_status = false;       // -X: the first Ctrl-C goes to the tasks

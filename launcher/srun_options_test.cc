@@ -65,9 +65,19 @@ TEST(SrunOptions, VariablesAreBeatenByTheCommandLine) {
   EXPECT_EQ(read({"a"}, variable).cpus_per_task, 3);
 }
 
+TEST(SrunOptions, KindsOfMpi) {
+  EXPECT_EQ(read({"a"}).mpi, Mpi::kNone);
+  EXPECT_EQ(read({"--mpi=pmi2", "a"}).mpi, Mpi::kPmi2);
+  EXPECT_EQ(read({"--mpi=pmix", "a"}).mpi, Mpi::kPmix);
+  EXPECT_EQ(read({"--mpi=pmix_v4", "a"}).mpi, Mpi::kPmix);
+  const Variable variable = of({{"SLURM_MPI_TYPE", "pmix"}});
+  EXPECT_EQ(read({"a"}, variable).mpi, Mpi::kPmix);
+  EXPECT_EQ(read({"--mpi=none", "a"}, variable).mpi, Mpi::kNone);
+}
+
 TEST(SrunOptions, WhatIsNotThereIsRefusedByName) {
   EXPECT_THAT(refusal({"--bcast", "a"}), HasSubstr("--bcast"));
-  EXPECT_THAT(refusal({"--mpi=pmix", "a"}), HasSubstr("--mpi=pmix"));
+  EXPECT_THAT(refusal({"--mpi=pmix_v3", "a"}), HasSubstr("Invalid MPI type 'pmix_v3'"));
   EXPECT_THAT(refusal({"--nosuch", "a"}), HasSubstr("'--nosuch'"));
   EXPECT_THAT(refusal({"-n", "0", "a"}), HasSubstr("--ntasks: invalid value \"0\""));
   EXPECT_THAT(refusal({"-n"}), HasSubstr("a value is missing"));

@@ -85,7 +85,7 @@ std::string pmi_job(const StepRequest& request, std::uint32_t step_id) {
 TaskSet task_set(const StepRequest& request, const StepPlacement& placement, std::size_t place,
                  std::uint32_t step_id, const JobNodes& nodes) {
   const StepLayout& layout = placement.layout;
-  TaskSet set{.has_pmi = request.has_pmi,
+  TaskSet set{.mpi = request.mpi,
               .is_unbuffered = request.is_unbuffered,
               .window = request.window,
               .directory = request.directory,
@@ -122,7 +122,13 @@ TaskSet task_set(const StepRequest& request, const StepPlacement& placement, std
   const char* const packings[] = {"", ",pack", ",pack", ",nopack"};
   put("SLURM_DISTRIBUTION", std::string{names_of[static_cast<std::size_t>(distribution)]} +
                                 packings[static_cast<std::size_t>(request.packing)]);
-  if (request.has_pmi) {
+  if (request.mpi == Mpi::kPmix) {
+    set.pmix = {.name = "slurm.pmix." + pmi_job(request, step_id),
+                .nodes = names,
+                .places = layout.places,
+                .place = static_cast<std::uint32_t>(place)};
+  }
+  if (request.mpi == Mpi::kPmi2) {
     put("PMI_SIZE", std::to_string(layout.places.size()));
     put("PMI_JOBID", pmi_job(request, step_id));
   }

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <utility>
 
 #include "launcher/net.h"
@@ -26,6 +27,12 @@ bool is_same(std::string_view a, std::string_view b) {
   return differs == 0;
 }
 
+// REQUIRES: the node is one of the step's.
+std::uint32_t place_of(const StepLayout& layout, std::uint32_t node) {
+  const auto found = std::ranges::find(layout.nodes, node);
+  return static_cast<std::uint32_t>(found - layout.nodes.begin());
+}
+
 }  // namespace
 
 struct StepServer::Step {
@@ -37,6 +44,7 @@ struct StepServer::Step {
   StepPlacement placement{};
   std::unique_ptr<TaskGroup> here{};
   std::optional<PmiServer> pmi{};
+  std::optional<PmixExchange> pmix{};
   std::vector<PeerPlace> peers{};  // of its other nodes
   std::vector<bool> has_ended{};   // by rank
   std::uint32_t running = 0;
@@ -167,6 +175,9 @@ void StepServer::hear_launcher(PeerPlace peer, const Message& message) {
     peer->holds_input = message.number != 0;
     return balance(*peer->step);
   }
+  if (message.kind == Kind::kPmix && peer->step) {
+    return hear_pmix(*peer->step, *peer->node, message);
+  }
   const bool is_of_task =
       message.kind == Kind::kOutput || message.kind == Kind::kExited || message.kind == Kind::kPmi;
   if (!peer->step || !is_of_task) return dismiss(peer);
@@ -186,6 +197,9 @@ void StepServer::hear_task(StepPlace step, const Message& message) {
   if (message.kind == Kind::kOutput) return balance(step);
   step->has_ended[message.rank] = true;
   usage_.task_ended(step->id, static_cast<int>(message.number), message.text);
+  const bool has_aborted =
+      step->pmix && step->pmix->end() && step->pmix->end()->rank == message.rank;
+  if (has_aborted) send_to_tasks(step, {.kind = Kind::kSignal, .number = SIGKILL});
   if (--step->running > 0) return balance(step);
   step->srun->send({.kind = Kind::kDone});
   finish(step);
@@ -201,6 +215,40 @@ void StepServer::hear_pmi(StepPlace step, const Message& message) {
   }
   // A task that aborts ends all, as with Slurm.
   if (step->pmi->abort()) send_to_tasks(step, {.kind = Kind::kSignal, .number = SIGKILL});
+}
+
+void StepServer::hear_pmix(StepPlace step, std::uint32_t node, const Message& message) {
+  if (step->state != Step::State::kRunning || !step->pmix) return;
+  const bool was_ending = step->pmix->end().has_value();
+  std::vector<PmixExchange::Reply> replies;
+  if (!step->pmix->add(place_of(step->placement.layout, node), *message.pmix, replies)) {
+    std::fprintf(stderr, "kubegang-launcher: kubegang-pmix of %s says what it may not\n",
+                 nodes_.names[node].c_str());
+  }
+  answer_pmix(step, std::move(replies));
+  const auto& end = step->pmix->end();
+  if (!end || was_ending) return;
+  Message aborted{.kind = Kind::kAborted, .rank = end->rank};
+  if (end->exit_code) {
+    aborted.number = static_cast<std::uint32_t>(*end->exit_code);
+  } else {
+    aborted.text = "task " + std::to_string(end->rank) + " has ended without MPI_Finalize";
+  }
+  step->srun->send(aborted);
+  // One that aborts ends by itself, with its exit code; srun kills it if it does not.
+  if (end->exit_code && !step->has_ended[end->rank]) return;
+  send_to_tasks(step, {.kind = Kind::kSignal, .number = SIGKILL});
+}
+
+void StepServer::answer_pmix(StepPlace step, std::vector<PmixExchange::Reply> replies) {
+  for (PmixExchange::Reply& reply : replies) {
+    const std::uint32_t node = step->placement.layout.nodes[reply.place];
+    const Message message{.kind = Kind::kPmix, .pmix = std::move(reply.message)};
+    if (step->here && node == nodes_.own) step->here->handle(message);
+    for (const PeerPlace peer : step->peers) {
+      if (*peer->node == node) peer->channel->send(message);
+    }
+  }
 }
 
 // Its srun is gone, so nobody waits for these tasks.
@@ -226,6 +274,11 @@ void StepServer::dismiss(PeerPlace peer) {
   if (step->state != Step::State::kRunning) return;
   step->srun->send({.kind = Kind::kLost, .number = *peer->node});
   const StepLayout& layout = step->placement.layout;
+  if (step->pmix) {
+    std::vector<PmixExchange::Reply> replies;
+    step->pmix->lose(place_of(layout, *peer->node), replies);
+    answer_pmix(step, std::move(replies));
+  }
   for (std::uint32_t rank = 0; rank < layout.places.size(); ++rank) {
     if (layout.nodes[layout.places[rank]] != *peer->node || step->has_ended[rank]) continue;
     hear_task(step, {.kind = Kind::kExited, .rank = rank, .number = SIGKILL});
@@ -309,7 +362,10 @@ void StepServer::start_step(StepPlace step, StepPlacement placement) {
   note_begin(*step);
   step->running = static_cast<std::uint32_t>(layout.places.size());
   step->has_ended.resize(layout.places.size());
-  if (step->request.has_pmi) step->pmi.emplace(pmi_job(step->request, step->id), layout.places);
+  if (step->request.mpi == Mpi::kPmi2) {
+    step->pmi.emplace(pmi_job(step->request, step->id), layout.places);
+  }
+  if (step->request.mpi == Mpi::kPmix) step->pmix.emplace(layout.places);
   step->srun->send({.kind = Kind::kCreated, .number = step->id, .layout = layout});
   std::optional<TaskSet> here;
   for (std::size_t place = 0; place < layout.nodes.size(); ++place) {
@@ -331,7 +387,11 @@ void StepServer::start_step(StepPlace step, StepPlacement placement) {
   set(here->environment, "KUBEGANG_STEPS", address_);
   step->here = std::make_unique<TaskGroup>(
       loop_, nodes_.names[nodes_.own], std::move(*here),
-      TaskGroup::Calls{.tell = [this, step](const Message& message) { hear_task(step, message); },
+      TaskGroup::Calls{.tell =
+                           [this, step](const Message& message) {
+                             if (message.kind != Kind::kPmix) return hear_task(step, message);
+                             hear_pmix(step, nodes_.own, message);
+                           },
                        .fed = [this, step] { balance(step); }});
   step->here->start();
 }

@@ -21,6 +21,7 @@
 #include "launcher/channel.h"
 #include "launcher/loop.h"
 #include "launcher/message.h"
+#include "launcher/pmix_exchange.h"
 #include "launcher/step_environment.h"
 #include "launcher/step_layout.h"
 #include "launcher/task_group.h"
@@ -80,6 +81,8 @@ class StepServer {
   bool try_start(StepPlace step);
   void hear_task(StepPlace step, const Message& message);
   void hear_pmi(StepPlace step, const Message& message);
+  void hear_pmix(StepPlace step, std::uint32_t node, const Message& message);
+  void answer_pmix(StepPlace step, std::vector<PmixExchange::Reply> replies);
   void send_to_tasks(StepPlace step, const Message& message);
   void balance(StepPlace step);
   void finish(StepPlace step);

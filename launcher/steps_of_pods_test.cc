@@ -11,11 +11,13 @@
 
 #include <chrono>
 #include <cstring>
+#include <filesystem>
 #include <functional>
 #include <map>
 
 #include "launcher/net.h"
 #include "launcher/node_client.h"
+#include "launcher/process.h"
 #include "launcher/step_server.h"
 
 namespace launcher {
@@ -398,7 +400,7 @@ TEST_F(StepsOfPods, TasksMeetByPmi) {
   begin_node(1);
   begin_node(2);
   StepRequest request = shell(kPmiClient, 3, 3);
-  request.has_pmi = true;
+  request.mpi = Mpi::kPmi2;
   request.environment = {"SLURM_JOB_ID=1001"};
   const auto srun = ask(request);
   ASSERT_TRUE(wait_for([&] { return srun->has(Kind::kDone); }));
@@ -412,7 +414,7 @@ TEST_F(StepsOfPods, ATaskThatAbortsByPmiEndsTheStep) {
       "echo 'cmd=init pmi_version=1 pmi_subversion=1' >&3; read -r answer <&3; "
       "[ $PMI_RANK = 0 ] && echo 'cmd=abort exitcode=7' >&3; exec sleep 1000",
       2, 2);
-  request.has_pmi = true;
+  request.mpi = Mpi::kPmi2;
   const auto srun = ask(request);
   ASSERT_TRUE(wait_for([&] { return srun->has(Kind::kDone); }));
   EXPECT_EQ(srun->ends(), (std::map<std::uint32_t, std::uint32_t>{{0, SIGKILL}, {1, SIGKILL}}));
@@ -421,15 +423,71 @@ TEST_F(StepsOfPods, ATaskThatAbortsByPmiEndsTheStep) {
 // Without --mpi=pmi2 a task has no such descriptor.
 TEST_F(StepsOfPods, ATaskThatSpeaksSomethingElseIsCutOff) {
   StepRequest request = shell("echo hello >&3; read -r answer <&3 || echo gone", 1, 1);
-  request.has_pmi = true;
+  request.mpi = Mpi::kPmi2;
   const auto srun = ask(request);
   ASSERT_TRUE(wait_for([&] { return srun->has(Kind::kDone); }));
   EXPECT_EQ(srun->output(), "0:gone\n");
-  request.has_pmi = false;
+  request.mpi = Mpi::kNone;
   request.programs = {{"sh", "-c", "test -e /proc/self/fd/3 || echo none"}};
   const auto next = ask(request);
   ASSERT_TRUE(wait_for([&] { return next->has(Kind::kDone); }));
   EXPECT_EQ(next->output(), "0:none\n");
+}
+
+// Its program is looked for beside this one.
+class StepsOfPmix : public StepsOfPods {
+ protected:
+  StepsOfPmix() {
+    const std::filesystem::path here = own_directory();
+    std::error_code ignored;
+    std::filesystem::create_symlink("../bin/kubegang-pmix", here / "kubegang-pmix", ignored);
+  }
+  static StepRequest pmix(const std::string& text, std::uint32_t tasks, std::uint32_t nodes) {
+    StepRequest request = shell(text, tasks, nodes);
+    request.mpi = Mpi::kPmix;
+    request.environment = {"SLURM_JOB_ID=1001"};
+    return request;
+  }
+  // The programs of this kind that this process has started, and that have not ended.
+  static int services() {
+    int count = 0;
+    for (const std::string& name : names_in("/proc")) {
+      const std::string status = text_of_file("/proc/" + name + "/status");
+      const std::string parent = "PPid:\t" + std::to_string(::getpid()) + "\n";
+      const bool is_own = status.find(parent) != std::string::npos;
+      const bool is_over = status.find("State:\tZ") != std::string::npos;
+      if (is_own && !is_over && status.starts_with("Name:\tkubegang-pmix\n")) ++count;
+    }
+    return count;
+  }
+};
+
+TEST_F(StepsOfPmix, EachTaskHearsWhereItsServerIs) {
+  begin_node(1);
+  const auto srun = ask(pmix("echo $PMIX_NAMESPACE $PMIX_RANK $PMIX_HOSTNAME $PMIX_GDS_MODULE "
+                             "${PMIX_SERVER_URI41%:*}; read a; echo $a",
+                             3, 2));
+  ASSERT_TRUE(wait_for([&] { return srun->has(Kind::kCreated); }));
+  // Input that comes before the tasks waits for them.
+  srun->channel->send({.kind = Kind::kInput, .rank = kAllTasks, .text = "hi\n"});
+  ASSERT_TRUE(wait_for([&] { return srun->has(Kind::kDone); }));
+  const auto line = [](const char* rank, const char* node) {
+    return "slurm.pmix.1001.0 " + std::string{rank} + " " + node + " hash pmix-server.";
+  };
+  EXPECT_THAT(srun->output(), HasSubstr("0:" + line("0", "n1")));
+  EXPECT_THAT(srun->output(), HasSubstr("1:" + line("1", "n1")));
+  EXPECT_THAT(srun->output(), HasSubstr("2:" + line("2", "n2")));
+  EXPECT_THAT(srun->output(), HasSubstr(";tcp4://127.0.0.1\nhi\n"));
+  EXPECT_TRUE(wait_for([] { return services() == 0; }));
+}
+
+TEST_F(StepsOfPmix, NothingIsLeftOfAStepThatIsEnded) {
+  begin_node(1);
+  auto srun = ask(pmix("echo here; exec sleep 1000", 2, 2));
+  ASSERT_TRUE(wait_for([&] { return srun->output() == "0:here\n1:here\n"; }));
+  EXPECT_EQ(services(), 2);
+  srun.reset();
+  EXPECT_TRUE(wait_for([] { return services() == 0; }));
 }
 
 TEST_F(StepsOfPods, ManyStepsAtOnceHaveTheirOwnTasks) {

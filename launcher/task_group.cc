@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <set>
 #include <utility>
@@ -22,6 +23,8 @@ namespace {
 
 // 64 KiB, or 1 MiB if somebody has enlarged it.
 constexpr std::size_t kPipeBytesMax = 1U << 20U;
+// Messages that wait for the start of the tasks before input is held back.
+constexpr std::size_t kEarlyMax = 16;
 
 }  // namespace
 
@@ -58,13 +61,48 @@ void TaskGroup::start() {
   tasks_.resize(set_.ranks.size());
   for (std::size_t place = 0; place < tasks_.size(); ++place) {
     tasks_[place].rank = set_.ranks[place];
+  }
+  if (set_.mpi == Mpi::kPmix) return start_pmix();
+  start_tasks();
+}
+
+void TaskGroup::start_tasks() {
+  has_started_ = true;
+  for (std::size_t place = 0; place < tasks_.size(); ++place) {
     if (start_task(place)) continue;
-    const std::uint32_t rank = set_.ranks[place];
-    const std::string why =
-        std::string{"starting task "} + std::to_string(rank) + ": " + std::strerror(errno);
+    const int why = errno;
     tasks_[place].has_ended = true;
-    calls_.tell({.kind = Kind::kOutput, .rank = rank, .number = 2, .text = why + "\n"});
-    calls_.tell({.kind = Kind::kExited, .rank = rank, .number = 1U << 8U});
+    fail(set_.ranks[place], std::strerror(why));
+  }
+  for (const Message& message : std::exchange(early_, {})) handle(message);
+  if (pmix_ && calls_.fed) calls_.fed();
+}
+
+void TaskGroup::fail(std::uint32_t rank, const std::string& why) {
+  const std::string line = "starting task " + std::to_string(rank) + ": " + why + "\n";
+  calls_.tell({.kind = Kind::kOutput, .rank = rank, .number = 2, .text = line});
+  calls_.tell({.kind = Kind::kExited, .rank = rank, .number = 1U << 8U});
+}
+
+// The tasks start when kubegang-pmix waits for them.
+void TaskGroup::start_pmix() {
+  pmix_ = std::make_unique<PmixService>(
+      loop_, PmixService::Calls{.ready = [this] { start_tasks(); },
+                                .tell = calls_.tell,
+                                .ended = [this](const std::string& why) { lose_pmix(why); }});
+  if (!pmix_->start(set_)) lose_pmix("kubegang-pmix: " + std::string{std::strerror(errno)});
+}
+
+// Tasks of PMIx cannot go on without it, and their library would wait.
+void TaskGroup::lose_pmix(const std::string& why) {
+  if (has_started_) {
+    std::fprintf(stderr, "kubegang-launcher: %s: its tasks are killed\n", why.c_str());
+    return signal(SIGKILL);
+  }
+  has_started_ = true;
+  for (Task& task : tasks_) {
+    task.has_ended = true;
+    fail(task.rank, why);
   }
 }
 
@@ -91,7 +129,7 @@ bool TaskGroup::start_task(std::size_t place) {
   program.input = pipes[0][0];
   program.output = pipes[1][1];
   program.error = pipes[2][1];
-  const bool has_pmi = !set_.has_pmi || open_pmi(task, program);
+  const bool has_pmi = set_.mpi != Mpi::kPmi2 || open_pmi(task, program);
   task.pid = has_pmi ? launcher::start(program) : -1;
   const int why = errno;
   for (const int fd : {pipes[0][0], pipes[1][1], pipes[2][1], program.extra}) {
@@ -125,7 +163,7 @@ bool TaskGroup::start_at_terminal(std::size_t place) {
   Program program = program_of(place);
   program.input = program.output = program.error = ends.program;
   program.has_terminal = true;
-  const bool has_pmi = !set_.has_pmi || open_pmi(task, program);
+  const bool has_pmi = set_.mpi != Mpi::kPmi2 || open_pmi(task, program);
   task.pid = has_pmi ? launcher::start(program) : -1;
   const int why = errno;
   ::close(ends.program);
@@ -156,6 +194,11 @@ Program TaskGroup::program_of(std::size_t place) const {
                   .umask = value_of(set_.environment, "SLURM_UMASK")};
   program.environment.push_back("SLURM_PROCID=" + std::to_string(tasks_[place].rank));
   program.environment.push_back("SLURM_LOCALID=" + std::to_string(place));
+  if (pmix_) {
+    for (const std::string& entry : pmix_->environment(tasks_[place].rank)) {
+      program.environment.push_back(entry);
+    }
+  }
   bind_devices(program.environment, place);
   return program;
 }
@@ -184,6 +227,11 @@ void TaskGroup::output(Task& task, int stream) {
 }
 
 void TaskGroup::handle(const Message& message) {
+  if (message.kind == Kind::kPmix) {
+    if (pmix_) pmix_->send(message);
+    return;
+  }
+  if (!has_started_) return early_.push_back(message);
   if (message.kind == Kind::kSignal) return signal(static_cast<int>(message.number));
   if (message.kind == Kind::kPmi) {
     for (Task& task : tasks_) {
@@ -210,6 +258,10 @@ void TaskGroup::handle(const Message& message) {
 }
 
 void TaskGroup::signal(int number) {
+  if (!has_started_) {
+    early_.push_back({.kind = Kind::kSignal, .number = static_cast<std::uint32_t>(number)});
+    return;
+  }
   std::set<pid_t> sessions;
   for (const auto& [pid, place] : running_) sessions.insert(pid);
   signal_sessions(sessions, number);
@@ -305,11 +357,13 @@ void TaskGroup::read_outputs(bool reads) {
 }
 
 bool TaskGroup::is_piled_up() const {
+  if (early_.size() > kEarlyMax) return true;
   return std::ranges::any_of(
       tasks_, [](const Task& task) { return task.pending_input.size() > kPiledUpBytesMax; });
 }
 
 bool TaskGroup::reaped(pid_t pid, int wait_status, const Used& used) {
+  if (pmix_ && pmix_->reaped(pid, wait_status)) return true;
   const auto found = running_.find(pid);
   if (found == running_.end()) return false;
   Task& task = tasks_[found->second];

@@ -6,11 +6,13 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "launcher/loop.h"
 #include "launcher/message.h"
+#include "launcher/pmix_service.h"
 #include "launcher/process.h"
 #include "launcher/usage.h"
 
@@ -19,7 +21,7 @@ namespace launcher {
 class TaskGroup {
  public:
   struct Calls {
-    std::function<void(const Message&)> tell;  // Output, Pmi, Exited; of each task one Exited
+    std::function<void(const Message&)> tell;  // Output, Pmi, Pmix, Exited; of each task one Exited
     std::function<void()> fed{};               // tasks have read input
   };
 
@@ -31,7 +33,7 @@ class TaskGroup {
   TaskGroup& operator=(const TaskGroup&) = delete;
 
   void start();
-  // Input, InputEnd, Signal, Resize, Pmi. Ranks that are not here are not meant.
+  // Input, InputEnd, Signal, Resize, Pmi, Pmix. Ranks that are not here are not meant.
   void handle(const Message& message);
   void signal(int number);
   // Reads what the tasks write, or lets it wait in their pipes.
@@ -45,6 +47,10 @@ class TaskGroup {
  private:
   struct Task;
 
+  void start_tasks();
+  void start_pmix();
+  void lose_pmix(const std::string& why);
+  void fail(std::uint32_t rank, const std::string& why);
   bool start_task(std::size_t place);
   bool start_at_terminal(std::size_t place);
   Program program_of(std::size_t place) const;
@@ -63,6 +69,9 @@ class TaskGroup {
   bool reads_ = true;
   std::vector<Task> tasks_;               // as TaskSet::ranks
   std::map<pid_t, std::size_t> running_;  // places in tasks_
+  bool has_started_ = false;
+  std::vector<Message> early_;  // what has come before the tasks have started
+  std::unique_ptr<PmixService> pmix_;
 };
 
 }  // namespace launcher

@@ -38,5 +38,28 @@ TEST(FuzzCorpus, RequestsOfAllKinds) {
   }
 }
 
+// The same for what kubegang-pmix says.
+TEST(FuzzCorpus, MessagesOfPmix) {
+  std::mt19937 random{1};
+  const auto below = [&](std::uint32_t limit) {
+    return static_cast<std::uint32_t>(random() % limit);
+  };
+  for (int round = 0; round < 5'000; ++round) {
+    std::string stream;
+    for (std::uint32_t count = 1 + below(12); count > 0; --count) {
+      PmixMessage pmix{.kind = static_cast<PmixKind>(1 + below(kPmixKindsEnd - 1)),
+                       .id = below(4),
+                       .rank = below(5),
+                       .data = std::string(below(3), 'x')};
+      for (std::uint32_t rank = below(3); rank < 4 && below(2) == 0; ++rank) {
+        pmix.ranks.push_back(rank);
+      }
+      stream += encode(
+          {.kind = Kind::kPmix, .rank = below(3), .number = below(20), .pmix = std::move(pmix)});
+    }
+    fuzz_message(stream);
+  }
+}
+
 }  // namespace
 }  // namespace launcher

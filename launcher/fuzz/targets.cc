@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "launcher/message.h"
+#include "launcher/pmix_exchange.h"
 #include "launcher/step_environment.h"
 #include "launcher/step_layout.h"
 
@@ -53,6 +54,29 @@ void check_placement(const StepRequest& request, const StepPlacement& placement,
   CHECK(tasks == request.tasks);
 }
 
+// Whatever nodes say, each of them hears no more answers than it has asked for.
+void check_exchange(const std::vector<Message>& messages) {
+  const std::vector<std::uint32_t> places{0, 0, 1, 2};
+  constexpr std::uint32_t kPlaces = 3;
+  PmixExchange exchange{places};
+  std::vector<std::uint32_t> unanswered(kPlaces);
+  for (const Message& message : messages) {
+    if (message.kind != Kind::kPmix) continue;
+    const std::uint32_t place = message.rank % kPlaces;
+    std::vector<PmixExchange::Reply> replies;
+    const bool is_good = exchange.add(place, *message.pmix, replies);
+    const PmixKind kind = message.pmix->kind;
+    if (is_good && (kind == PmixKind::kFence || kind == PmixKind::kAsk)) ++unanswered[place];
+    if (message.number == 1) exchange.lose(place, replies);
+    for (const PmixExchange::Reply& reply : replies) {
+      CHECK(reply.place < kPlaces);
+      if (reply.message.kind == PmixKind::kAsk) continue;
+      CHECK(unanswered[reply.place] > 0);
+      --unanswered[reply.place];
+    }
+  }
+}
+
 }  // namespace
 
 void fuzz_message(std::string_view bytes) {
@@ -62,6 +86,7 @@ void fuzz_message(std::string_view bytes) {
       read_in_pieces(bytes, std::max<std::size_t>(bytes.size(), 1), is_broken);
   CHECK(read_in_pieces(bytes, 7, is_broken_in_pieces) == all);
   CHECK(is_broken == is_broken_in_pieces);
+  check_exchange(all);
   for (const Message& message : all) {
     MessageReader reader;
     reader.add(encode(message));
