@@ -216,8 +216,10 @@ void ControlLoop::end_task(JobRecord& task) {
   const bool is_stored =
       task.status.urgency() == WriteUrgency::kClean && !task.status.is_in_flight();
   if (!is_stored || task.start.launching || !task.start.creating.empty()) return;
-  // The pods that stay need neither.
-  if (task.object->spec.batch && task.start.slots.size() > 1) {
+  // The pods that stay need neither. A task that was canceled while it waited again has no slots.
+  const bool may_have_some = task.start.slots.empty() ? task.wanted().starts.value_or(0) > 0
+                                                      : task.start.slots.size() > 1;
+  if (task.object->spec.batch && may_have_some) {
     writer_.submit(DeleteStepObjects{task.key, task.uid, task.wanted().starts.value_or(0)});
   }
   keep_newest_pods(jobs_.array_of(task), task);

@@ -500,6 +500,32 @@ TEST_F(ArrayTest, ATaskThatIsHeldWhileItRunsIsHeldOnceItWasRequeued) {
   expect_no_violations(world);
 }
 
+// The Secret and the Service of a start go with its task, also if that waited again and was
+// canceled.
+TEST_F(ArrayTest, ACanceledTaskLeavesNothingOfItsLastStart) {
+  json more = tasks("1-2");
+  more["batch"] = {{"script", "#!/bin/sh\ntrue"}};
+  world.apply(gang_job("script", 2, "60s", more));
+  world.run_for(seconds{5});
+  const auto count = [&](const std::string& kind) {
+    const auto list = world.client().call_json(kube::Method::kGet,
+                                               "/api/v1/namespaces/team-a/" + kind);
+    return list.ok() ? (*list)["items"].size() : 99U;
+  };
+  ASSERT_EQ(count("secrets"), 2U) << world.log_tail();
+  ASSERT_EQ(count("services"), 2U);
+  json entry{{"tasks", "1"}, {"hold", true}, {"requeueRequest", 1}};
+  world.patch_job("script", {{"control", {{"tasks", {entry}}}}});
+  world.run_for(seconds{20});
+  ASSERT_EQ(array("script").counts.running, 1) << world.log_tail();
+  entry["cancel"] = true;
+  world.patch_job("script", {{"control", {{"tasks", {entry}}}}});
+  world.run_for(seconds{5});
+  EXPECT_EQ(array("script").cancelled, "1");
+  EXPECT_EQ(count("secrets"), 1U);
+  EXPECT_EQ(count("services"), 1U);
+}
+
 // What names more tasks than it may is illegal, and is an edit that no schema refuses.
 json names_too_many() {
   const json entry{{"tasks", "0-9999"}, {"suspend", false}};
