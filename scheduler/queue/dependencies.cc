@@ -226,7 +226,10 @@ void Dependencies::split(Job& array, Job& task) {
   // ones, too.
   const TermState state = state_of(task.terms, asked.any);
   if (state == TermState::kFailed) changed_.insert(task.id);
-  if (state == TermState::kMet && state_of(array.terms, asked.any) == TermState::kMet) {
+  // Those that are met in this step are told of the task: its array, if it was the last one, waits
+  // no more, and nothing is told of it.
+  const bool were_met = state_of(array.terms, asked.any) == TermState::kMet;
+  if (state == TermState::kMet && were_met && !changed_.contains(array.id)) {
     changed_.erase(task.id);
   }
   if (array.count() > 0) return;
