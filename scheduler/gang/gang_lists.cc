@@ -1,6 +1,7 @@
 #include "scheduler/gang/gang_lists.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <utility>
 
@@ -107,7 +108,7 @@ void GangLists::sort_lists() {
   });
   for (std::size_t i = 0; i < lists_.size(); ++i) {
     for (const std::int32_t index : lists_[i].entries) {
-      entries_[static_cast<std::size_t>(index)].list = static_cast<std::int32_t>(i);
+      entries_[static_cast<std::size_t>(index)].list = static_cast<std::uint16_t>(i);
     }
   }
 }
@@ -137,6 +138,42 @@ CoreSet whole_sockets(const CoreSet& cores, const NodeSpec& node) {
 
 }  // namespace
 
+std::span<const GangLists::Use> GangLists::uses_of(const Entry& entry) {
+  return entry.uses != nullptr ? std::span{entry.uses->nodes} : std::span{&entry.only, 1};
+}
+
+CoreSet GangLists::cores_of(const Entry& entry, std::size_t use) {
+  if (entry.uses != nullptr && !entry.uses->cores.empty()) return entry.uses->cores[use];
+  CoreSet cores;
+  for (std::uint64_t low = uses_of(entry)[use].low; low != 0; low &= low - 1) {
+    cores.set(std::countr_zero(low));
+  }
+  return cores;
+}
+
+// Bits are worked out once, here: fits() is asked for every entry of a list at every rebuild.
+void GangLists::set_uses(Entry& entry, const Allocation& allocation) {
+  Uses uses;
+  bool wide = false;
+  for (const NodeAllocation& use : allocation.nodes) {
+    CoreSet cores = use.cores;
+    if (unit_ == Unit::kSocket && cluster_->exists(use.node)) {
+      cores = whole_sockets(cores, cluster_->node(use.node));
+    }
+    if (unit_ == Unit::kNode) cores = CoreSet::first(1);  // core 0 stands for the node
+    wide = wide || cores.next(64) >= 0;
+    entry.only = {local_node(use.node), use.cpus, low_cores(cores)};
+    if (allocation.nodes.size() == 1 && !wide) return;
+    uses.nodes.push_back(entry.only);
+    uses.cores.push_back(cores);
+  }
+  if (wide && !std::exchange(wide_, true)) {
+    for (List& list : lists_) size_active(list);
+  }
+  if (!wide) uses.cores = {};
+  entry.uses = std::make_shared<const Uses>(std::move(uses));
+}
+
 // Puts the job at the end of its partition's list, without a row. Entries of jobs that left are
 // used again.
 std::int32_t GangLists::make_entry(const Newcomer& newcomer) {
@@ -145,28 +182,9 @@ std::int32_t GangLists::make_entry(const Newcomer& newcomer) {
   entry.job = newcomer.job;
   entry.held = newcomer.held;
   entry.kill_under_shadow = newcomer.kill_under_shadow;
-  // Bits are worked out once, here: fits() is asked for every entry of a list at every rebuild.
-  std::vector<Use> uses;
-  uses.reserve(newcomer.allocation->nodes.size());
-  for (const NodeAllocation& use : newcomer.allocation->nodes) {
-    CoreSet cores = use.cores;
-    if (unit_ == Unit::kSocket && cluster_->exists(use.node)) {
-      cores = whole_sockets(cores, cluster_->node(use.node));
-    }
-    if (unit_ == Unit::kNode) cores = CoreSet::first(1);  // core 0 stands for the node
-    if (cores.next(64) >= 0 && !std::exchange(wide_, true)) {
-      for (List& list : lists_) size_active(list);
-    }
-    uses.push_back({local_node(use.node), use.cpus, low_cores(cores), cores});
-  }
-  // Most jobs have one node. For these, fits() and occupy() need no list of uses.
-  if (uses.size() == 1) {
-    entry.only_node = uses.front().node;
-    entry.only_low = uses.front().low;
-  }
-  entry.uses = std::make_shared<const std::vector<Use>>(std::move(uses));
+  set_uses(entry, *newcomer.allocation);
   const std::size_t list = list_of(newcomer.partition);
-  entry.list = static_cast<std::int32_t>(list);
+  entry.list = static_cast<std::uint16_t>(list);
   std::int32_t index = static_cast<std::int32_t>(entries_.size());
   if (vacant_.empty()) {
     entries_.push_back(std::move(entry));
@@ -182,15 +200,8 @@ std::int32_t GangLists::make_entry(const Newcomer& newcomer) {
   return index;
 }
 
-// Returns true if all that the job takes is free in the list's active map. This is the innermost
-// question of the gang: a tick asks it once for each job of a list. For a job of one node, and most
-// jobs are such, the answer is one AND of two words.
-bool GangLists::fits(const List& list, const Entry& entry) const {
-  if (list.active_count == 0) return true;
-  if (entry.only_node >= 0 && one_word()) {
-    return (list.active_low[static_cast<std::size_t>(entry.only_node)] & entry.only_low) == 0;
-  }
-  const std::vector<Use>& uses = *entry.uses;
+bool GangLists::each_fits(const List& list, const Entry& entry) const {
+  const std::span<const Use> uses = uses_of(entry);
   if (unit_ == Unit::kCpuCount) {
     return std::all_of(uses.begin(), uses.end(), [&](const Use& use) {
       const std::int32_t taken = list.active_cpus[static_cast<std::size_t>(use.node)];
@@ -199,11 +210,12 @@ bool GangLists::fits(const List& list, const Entry& entry) const {
       return taken == kNobody || taken + use.cpus <= cpus_of(use);
     });
   }
-  return std::none_of(uses.begin(), uses.end(), [&](const Use& use) {
-    const auto node = static_cast<std::size_t>(use.node);
-    return (list.active_low[node] & use.low) != 0 ||
-           (wide_ && list.active_cores[node].intersects(use.cores));
-  });
+  for (std::size_t i = 0; i < uses.size(); ++i) {
+    const auto node = static_cast<std::size_t>(uses[i].node);
+    if ((list.active_low[node] & uses[i].low) != 0) return false;
+    if (wide_ && list.active_cores[node].intersects(cores_of(entry, i))) return false;
+  }
+  return true;
 }
 
 std::int32_t GangLists::cpus_of(const Use& use) const {
@@ -211,17 +223,11 @@ std::int32_t GangLists::cpus_of(const Use& use) const {
   return cluster_->exists(node) ? cluster_->node(node).cpus : 0;
 }
 
-// Puts a job or a shadow into the map. Counted CPUs of shadows and jobs may exceed the node's: the
-// sum stops there.
-void GangLists::occupy(List& list, const Entry& entry) const {
-  // Counts jobs and shadows alike. tick() compares it with how many there are to learn whether some
-  // job does not run.
-  ++list.active_count;
-  if (entry.only_node >= 0 && one_word()) {
-    list.active_low[static_cast<std::size_t>(entry.only_node)] |= entry.only_low;
-    return;
-  }
-  for (const Use& use : *entry.uses) {
+// Counted CPUs of shadows and jobs may exceed the node's: the sum stops there.
+void GangLists::occupy_each(List& list, const Entry& entry) const {
+  const std::span<const Use> uses = uses_of(entry);
+  for (std::size_t i = 0; i < uses.size(); ++i) {
+    const Use& use = uses[i];
     const auto node = static_cast<std::size_t>(use.node);
     if (unit_ == Unit::kCpuCount) {
       std::int32_t& taken = list.active_cpus[node];
@@ -229,7 +235,7 @@ void GangLists::occupy(List& list, const Entry& entry) const {
       continue;
     }
     list.active_low[node] |= use.low;
-    if (wide_) list.active_cores[node] |= use.cores;
+    if (wide_) list.active_cores[node] |= cores_of(entry, i);
   }
 }
 
@@ -241,13 +247,15 @@ void GangLists::add(List& list, Entry& entry, EntryRow row) {
 
 // Returns true if two jobs have a unit in common. Where CPUs are counted, a node is enough.
 bool GangLists::overlaps(const Entry& a, const Entry& b) const {
-  for (const Use& x : *a.uses) {
-    for (const Use& y : *b.uses) {
-      if (x.node != y.node) continue;
+  const std::span<const Use> uses = uses_of(a), others = uses_of(b);
+  for (std::size_t i = 0; i < uses.size(); ++i) {
+    for (std::size_t j = 0; j < others.size(); ++j) {
+      if (uses[i].node != others[j].node) continue;
       if (unit_ == Unit::kNode || unit_ == Unit::kCpuCount) return true;
-      // Cores, and sockets too: make_entry() has filled whole sockets, so that two jobs in one
+      // Cores, and sockets too: set_uses() has filled whole sockets, so that two jobs in one
       // socket have cores in common.
-      if (x.cores.intersects(y.cores)) return true;
+      if ((uses[i].low & others[j].low) != 0) return true;
+      if (wide_ && cores_of(a, i).intersects(cores_of(b, j))) return true;
     }
   }
   return false;
@@ -277,11 +285,11 @@ std::optional<JobId> GangLists::any_shadow(const List& list) const {
 // Returns, where CPUs are counted (6.2), the first shadow of a node whose shadows alone leave too
 // few for it.
 std::optional<JobId> GangLists::shadow_that_fills(const List& list, const Entry& entry) const {
-  for (const Use& use : *entry.uses) {
+  for (const Use& use : uses_of(entry)) {
     std::optional<JobId> first;
     std::int32_t taken = 0;
     for_each_shadow(list, [&](const Entry& shadow) {
-      for (const Use& its : *shadow.uses) {
+      for (const Use& its : uses_of(shadow)) {
         if (its.node != use.node) continue;
         if (!first) first = shadow.job;
         taken += its.cpus;

@@ -24,6 +24,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -155,18 +156,21 @@ class GangLists {
   struct Use {
     std::int32_t node = 0;  // local
     std::int32_t cpus = 0;
-    std::uint64_t low =
-        0;  // cores 0 to 63; where whole nodes are shared, core 0 stands for the node
-    CoreSet cores;
+    // Cores 0 to 63; where whole nodes are shared, core 0 stands for the node.
+    std::uint64_t low = 0;
+  };
+  // What a job takes of several nodes, or of one with more than 64 cores.
+  struct Uses {
+    std::vector<Use> nodes;
+    std::vector<CoreSet> cores;  // of each; empty if no node has more than 64
   };
   struct Entry {
     JobId job;
-    // Of a job of one node the node and the cores, as in Use; else only_node is -1. Most jobs have
-    // one node, and a rotation need not look up what they take.
-    std::uint64_t only_low = 0;
-    std::int32_t only_node = -1;
-    std::int32_t list = 0;                         // index into lists_
-    std::shared_ptr<const std::vector<Use>> uses;  // never changes: copies of the lists share it
+    // Most jobs have one node, and a rotation need not look up what they take: it is `only`, and
+    // `uses` is null.
+    Use only;
+    std::shared_ptr<const Uses> uses;  // never changes: copies of the lists share it
+    std::uint16_t list = 0;            // index into lists_; there are as many as partitions
     EntryRow row = EntryRow::kNone;
     bool resumed = false;  // sig
     bool held = false;
@@ -197,11 +201,30 @@ class GangLists {
   std::size_t list_of(PartitionIndex partition);
   std::int32_t make_entry(const Newcomer& newcomer);
   void sort_lists();
-  bool fits(const List& list, const Entry& entry) const;
+  // Returns true if all that the job takes is free in the list's active map. This is the innermost
+  // question of the gang: a tick asks it once for each job of a list. For a job of one node, and
+  // most jobs are such, the answer is one AND of two words.
+  bool fits(const List& list, const Entry& entry) const {
+    if (list.active_count == 0) return true;
+    if (entry.uses != nullptr || !one_word()) return each_fits(list, entry);
+    return (list.active_low[static_cast<std::size_t>(entry.only.node)] & entry.only.low) == 0;
+  }
+  bool each_fits(const List& list, const Entry& entry) const;
   std::int32_t cpus_of(const Use& use) const;  // that its node has
   // Returns true if one word of cores for each node decides what fits.
   bool one_word() const { return !wide_ && unit_ != Unit::kCpuCount; }
-  void occupy(List& list, const Entry& entry) const;
+  static std::span<const Use> uses_of(const Entry& entry);
+  static CoreSet cores_of(const Entry& entry, std::size_t use);
+  void set_uses(Entry& entry, const Allocation& allocation);
+  // Puts a job or a shadow into the map.
+  void occupy(List& list, const Entry& entry) const {
+    // Counts jobs and shadows alike. tick() compares it with how many there are to learn whether
+    // some job does not run.
+    ++list.active_count;
+    if (entry.uses != nullptr || !one_word()) return occupy_each(list, entry);
+    list.active_low[static_cast<std::size_t>(entry.only.node)] |= entry.only.low;
+  }
+  void occupy_each(List& list, const Entry& entry) const;
   void add(List& list, Entry& entry, EntryRow row);
   bool overlaps(const Entry& a, const Entry& b) const;
   // A job of a higher tier because of which the entry cannot run, even if no other job of its list

@@ -26,7 +26,7 @@ bool GangLists::is_lean() const {
   // stay. The 16 leave small lists alone.
   std::size_t uses = 0;
   for (const Entry& entry : entries_) {
-    if (entry.used) uses += entry.uses->size();
+    if (entry.used) uses += uses_of(entry).size();
   }
   return nodes_.size() <= 2 * uses + 16 && entries_.size() <= 2 * index_of_.size() + 16;
 }
