@@ -235,8 +235,8 @@ control::JobTotals one_of_each() {
   job.wanted().allocation.emplace();
   totals.started(job, base::Instant{});
   totals.suspended(sched::Reason::kPreempted);
-  totals.changed(job,
-                 {.job = job.id, .state = sched::JobState::kFailed, .reason = {}, .restarts = 1});
+  totals.changed(
+      job, {.job = job.id, .state = sched::JobState::kFailed, .reason = {}, .restarts = 1}, "");
   return totals;
 }
 

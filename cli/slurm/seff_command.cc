@@ -127,18 +127,18 @@ void print(const JobFacts& facts, Output output) {
   }
 }
 
-int show(const Session& session, const std::string& word, std::int64_t number, Output output) {
+int show(const Session& session, const std::string& text, const JobWord& word, Output output) {
   const auto failed = [&](const base::Error& error) {
     output.err << "seff: error: " << error.message << "\n";
     return kExitFailed;
   };
-  auto jobs = list_jobs(session, output, std::array{word});
+  auto jobs = list_jobs(session, output, std::array{text});
   if (!jobs) return failed(jobs.error());
   const auto partitions = list_partition_defaults(session, output);
   if (!partitions) return failed(partitions.error());
   const base::Instant now = kube::SystemClock{}.wall();
   const auto recorded =
-      read_records(session, {.from = base::Instant{}, .until = now, .jobs = {number}});
+      read_records(session, {.from = base::Instant{}, .until = now, .jobs = {word.id}});
   if (!recorded) return failed(recorded.error().with_context("records cannot be read"));
   for (const AccountedJob& one : join_records(
            array_parts(std::move(*jobs), ArrayView::kJoined, true), recorded->records, false)) {
@@ -174,7 +174,7 @@ int run_seff(std::span<const std::string> arguments, const WithCluster& with_clu
     output.err << "seff: error: Bad job/step specified: " << word << "\n";
     return kUsage;
   }
-  return with_cluster([&](const Session& session) { return show(session, word, job->id, output); });
+  return with_cluster([&](const Session& session) { return show(session, word, *job, output); });
 }
 
 SlurmReference seff_reference() {
