@@ -93,8 +93,11 @@ void Ledger::on_version(const std::string& uid, kube::Job job) {
     facts.least_limit = std::min(*limit, facts.least_limit.value_or(*limit));
   }
   if (is_final_state(facts.job)) note_attempt(facts);
-  // There is nothing to compare it with.
-  if (fresh) return;
+  const bool ready = kube::is_true(status.conditions, kube::kReady);
+  if (fresh) {  // there is nothing to compare it with: after a restore of etcd it may be ready
+    if (ready) facts.ready_at = now_;
+    return;
+  }
   ++tally_.looked["verdict"];
   const bool two_leaders = now_ < restored_at_ + kTwoLeadersWithin;
   // The leader that stays may write over it later: what the other one wrote it does not read.
@@ -113,7 +116,6 @@ void Ledger::on_version(const std::string& uid, kube::Job job) {
     find("verdict", "starts or term of job " + name + " went back");
   }
   if (status.starts != before.status.starts) on_start(facts);
-  const bool ready = kube::is_true(status.conditions, kube::kReady);
   if (ready && !kube::is_true(before.status.conditions, kube::kReady)) facts.ready_at = now_;
   if (status.ending && !before.status.ending) on_ending(facts);
   if (!is_final_state(before) && is_final_state(facts.job)) {
