@@ -11,7 +11,6 @@ done
 unset SLURMD_NODENAME
 srun bash -c 'echo "$SLURM_PROCID $SLURM_NTASKS $SLURM_NODEID $SLURM_STEP_NODELIST $SLURM_JOB_USER"' | sort
 srun -n4 -l bash -c 'echo $SLURMD_NODENAME $SLURM_LOCALID' | sort
-srun -w n2 bash -c 'echo $SLURM_STEP_NODELIST $SLURM_NTASKS'
 srun -N1 -n1 bash -c 'echo $SLURM_JOB_ID $SLURM_JOBID'
 echo "rc $?"
 X
