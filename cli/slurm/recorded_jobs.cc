@@ -13,6 +13,7 @@
 namespace cli {
 namespace {
 
+constexpr const char* kGroup = "records.kubegang.io";
 constexpr const char* kPath = "/apis/records.kubegang.io/v1alpha1";
 constexpr int kPageMax = 1'000;        // records
 constexpr std::size_t kPages = 1'000;  // more is nothing that a terminal shows
@@ -66,6 +67,16 @@ base::Result<RecordedJobs> read_in(const Session& session, const std::string& ns
                                 " records: ask for a shorter time");
 }
 
+// An API server that does not serve the group answers as any proxy might, or that it is forbidden.
+// Its list of groups, which everybody may read, says it.
+bool may_have_records(const Session& session) {
+  const auto groups = session.client.call_json(kube::Method::kGet, "/apis");
+  if (!groups || !groups->is_object() || !groups->contains("groups")) return true;
+  return std::ranges::any_of((*groups)["groups"], [](const nlohmann::json& group) {
+    return group.is_object() && group.value("name", "") == kGroup;
+  });
+}
+
 // A run of a job, as both know it.
 using Run = std::tuple<std::string, int>;  // UID, task or -1
 
@@ -95,6 +106,7 @@ std::tuple<std::int64_t, int, std::int64_t> order_of(const AccountedJob& one) {
 }  // namespace
 
 base::Result<RecordedJobs> read_records(const Session& session, const RecordQuery& query) {
+  if (!may_have_records(session)) return RecordedJobs{};
   auto read = read_in(session, "", query);
   if (!read && read.error().code == base::Code::kPermissionDenied) {
     read = read_in(session, session.ns, query);

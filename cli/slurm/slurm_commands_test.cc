@@ -239,9 +239,14 @@ class HasRecords final : public kube::Transport {
   explicit HasRecords(kube::Transport& inner) : inner_{inner} {}
 
   base::Result<kube::Response> send(const kube::Request& request) override {
-    if (!reader || !request.path.starts_with("/apis/records.kubegang.io/")) {
-      return inner_.send(request);
+    if (reader && request.path == "/apis") {
+      return kube::Response{
+          .status = 200,
+          .body = R"({"kind": "APIGroupList", "groups": [{"name": "records.kubegang.io"}]})"};
     }
+    if (!request.path.starts_with("/apis/records.kubegang.io/")) return inner_.send(request);
+    // As a real API server answers for a group that it does not serve.
+    if (!reader) return kube::Response{.status = 404, .body = "404 page not found\n"};
     const std::size_t end = std::min(request.path.find('?'), request.path.size());
     records::ApiRequest asked{.method = "GET", .path = request.path.substr(0, end)};
     std::istringstream parameters{request.path.substr(std::min(end + 1, request.path.size()))};
