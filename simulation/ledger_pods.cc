@@ -45,6 +45,16 @@ bool has_hazard(const json& pod) {
   return false;
 }
 
+// Returns true if the job has that many devices on one of its nodes. Those of a whole node are all
+// its own, though it wants fewer.
+bool has_devices(const kube::Job& job, int count) {
+  const auto& allocation = job.status.allocation;
+  return allocation && std::ranges::any_of(allocation->shares, [&](const kube::NodeShare& share) {
+           return std::ranges::any_of(share.devices,
+                                      [&](const auto& device) { return device.count == count; });
+         });
+}
+
 }  // namespace
 
 // A pod exists only for a start that is stored.
@@ -93,7 +103,7 @@ void Ledger::on_pod(const std::string& type, const json& pod) {
   check_pod_devices(job->second.job, pod);
 }
 
-// A pod asks its node for what its job wants.
+// A pod asks its node for what its job wants, or has.
 void Ledger::check_pod_devices(const kube::Job& job, const json& pod) {
   const JobPlan* plan = plan_of_job(job);
   if (plan == nullptr || plan->devices == 0) return;
@@ -104,7 +114,7 @@ void Ledger::check_pod_devices(const kube::Job& job, const json& pod) {
         container.value("resources", json::object()).value("limits", json::object());
     asked += std::stoi(limits.value(paths::kDevice, "0"));
   }
-  if (asked == plan->devices) return;
+  if (asked == plan->devices || (asked > plan->devices && has_devices(job, asked))) return;
   find("devices", "pod " + pod["metadata"].value("name", "") + " asks for " +
                       std::to_string(asked) + " devices, its job wants " +
                       std::to_string(plan->devices));
