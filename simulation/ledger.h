@@ -130,6 +130,7 @@ class Ledger final : public ProgramObserver {
   // Of one start's pods, by which its verdict is judged.
   struct StartFacts {
     bool failed = false, lost = false, refused = false;
+    bool over = false;  // ended because its time was over, whatever its programs did then
     int exit_code = 0;  // the highest of programs that failed by themselves
   };
   // An array as a whole.

@@ -213,7 +213,7 @@ void Ledger::check_array_end(const kube::Job& job, const ArrayFacts& facts) {
     // Of a program on a node that went at that time nobody could know.
     const StartFacts happened = happened_to(known->second);
     const int own = happened.exit_code;
-    if (own <= told || happened.lost) continue;
+    if (own <= told || happened.lost || happened.over) continue;
     find("array at the end",
          code + ", task " + std::to_string(task) + " ended with " + std::to_string(own));
   }

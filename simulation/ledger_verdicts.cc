@@ -87,7 +87,10 @@ bool Ledger::is_of_a_restore(const JobFacts& facts) const {
 // The reason of an ending that the operator saw, and did not decide, is what happened. Of a loss it
 // mostly is all that is said: the job waits again.
 void Ledger::on_ending(const JobFacts& facts) {
-  endings_.insert({facts.job.metadata.uid, facts.job.status.starts.value_or(0)});
+  const std::int64_t start = facts.job.status.starts.value_or(0);
+  endings_.insert({facts.job.metadata.uid, start});
+  const bool is_over = facts.job.status.ending->verdict == kube::EndingVerdict::kTimeout;
+  if (is_over) starts_[facts.job.metadata.uid][start].over = true;
   if (is_of_a_restore(facts)) return;
   const std::string& reason = facts.job.status.ending->reason;
   const StartFacts happened = happened_to(facts);
