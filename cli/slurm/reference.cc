@@ -68,8 +68,8 @@ std::string slurm_commands_markdown() {
          "What each of them takes here, written by `make reference` from the program itself; a "
          "test compares the two. All options also\nhave their long names' abbreviations, and "
          "`--help`, `--usage` and `-V`. What is not listed is refused by name. `sbatch` and `srun` "
-         "are\nin [their options](slurm-options.md), `salloc` is in [coming from "
-         "Slurm](../from-slurm.md#outside-of-a-script).\n\n"
+         "are\nin [their options](slurm-options.md), `salloc` is in [srun and "
+         "salloc](../srun.md#outside-of-a-script).\n\n"
          "A field that says *always* is one that kubegang has no value for: it prints what Slurm "
          "prints if it is not used.\n";
   for (const SlurmReference& reference :
