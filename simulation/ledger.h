@@ -234,11 +234,13 @@ class Ledger final : public ProgramObserver {
   bool waits(const JobFacts& facts) const;
   bool is_throttled(const JobFacts& facts) const;
   void on_start(JobFacts& facts);
+  static void forget_times(JobFacts& facts);
+  void on_left_nodes(JobFacts& facts, const kube::JobStatus& last);
   void on_ending(const JobFacts& facts);
   void on_final(const JobFacts& facts);
   void check_observed(const kube::Job& job);
   void check_times(const JobFacts& facts);
-  void check_charged(const JobFacts& facts);
+  void check_charged(const JobFacts& facts, const kube::JobStatus& status);
   static bool has_failed(const StartFacts& happened, const kube::Job& job);
   void check_failure(const JobFacts& facts);
   void check_timeout(const JobFacts& facts);

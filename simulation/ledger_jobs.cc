@@ -115,6 +115,7 @@ void Ledger::on_version(const std::string& uid, kube::Job job) {
   if (went_back && !two_leaders) {
     find("verdict", "starts or term of job " + name + " went back");
   }
+  if (before.status.allocation && !status.allocation) on_left_nodes(facts, before.status);
   if (status.starts != before.status.starts) on_start(facts);
   if (ready && !kube::is_true(before.status.conditions, kube::kReady)) facts.ready_at = now_;
   if (status.ending && !before.status.ending) on_ending(facts);
@@ -137,10 +138,21 @@ void Ledger::on_start(JobFacts& facts) {
   if (now_ <= starts_are_unsliced_until_) {
     facts.unsliced_start = facts.job.status.starts.value_or(0);
   }
+  forget_times(facts);
+}
+
+void Ledger::forget_times(JobFacts& facts) {
   facts.ready_at = facts.began_at = kNoTime;
   facts.ran = facts.stood = facts.charged = base::Duration{0};
   facts.told_late = facts.began_by_wrong_clock = facts.was_going = false;
   facts.turns = 0;
+}
+
+// It waits again, or ended while it did: its times go with the start that is over (Slurm counts
+// them for each start), and its ending was the last to say them. A start that is undone has none.
+void Ledger::on_left_nodes(JobFacts& facts, const kube::JobStatus& last) {
+  if (last.ending) check_charged(facts, last);
+  forget_times(facts);
 }
 
 // Checks a verdict at the instant at which it is stored: the state that a job is said to have ended
@@ -175,7 +187,7 @@ void Ledger::on_final(const JobFacts& facts) {
     find("verdict", "job " + name + " is Cancelled by no user");
   }
   check_times(facts);
-  check_charged(facts);
+  check_charged(facts, job.status);
 }
 
 // Compares run time and suspended time as accounted with what was sampled, whatever the job ended
@@ -211,12 +223,12 @@ void Ledger::check_times(const JobFacts& facts) {
   compare("stood", status.suspend_time->elapsed, facts.stood);
 }
 
-// No second of a program is lost: the run time is at least the time for which programs ran in the
-// turns of the job, also where something failed. That of a start that is undone is bounded by the
-// start timeout. An operator whose clock was set back stands still until it has caught up, and what
-// ran while an ending was decided and not stored yet is not compared.
-void Ledger::check_charged(const JobFacts& facts) {
-  const kube::JobStatus& status = facts.job.status;
+// No second of a program is lost: the run time that the status says of a start is at least the
+// time for which programs ran in the turns of the job, also where something failed. That of a start
+// that is undone is bounded by the start timeout. An operator whose clock was set back stands still
+// until it has caught up, and what ran while an ending was decided and not stored yet is not
+// compared.
+void Ledger::check_charged(const JobFacts& facts, const kube::JobStatus& status) {
   const bool is_bounded =
       facts.ready_at == kNoTime && facts.job.spec.lifecycle.start_timeout.has_value();
   const bool ends_in_a_fault = now_ < faults_until_ + seconds{15};
@@ -351,6 +363,8 @@ void Ledger::sample_times(std::vector<Node>& nodes) {
   }
   for (auto& [uid, facts] : jobs_) {
     if (facts.ready_at == kNoTime) {
+      // What is left of a start that is over is not of the next one.
+      if (!facts.job.status.allocation) continue;
       if (facts.began_at == kNoTime && there.contains(uid)) facts.began_at = now_;
       if (facts.began_at != kNoTime) facts.ran += kSample;
       // By that clock its containers may not have started yet.

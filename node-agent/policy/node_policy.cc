@@ -224,6 +224,7 @@ std::optional<base::Duration> NodePolicy::step(const Inputs& inputs) {
   next_step_.reset();
   adopt_waiting(inputs);
   adopt_unknown(inputs);
+  note_running(inputs);
   // 1. Which timetable is in force, and where each pod that it lists stands.
   take_timetable(inputs);
   placed_ = place_pods(inputs);
@@ -474,10 +475,21 @@ bool NodePolicy::waits_for_debug(const Inputs& inputs, const PodFacts& facts) {
   return waits;
 }
 
+// Keeps since when the containers of each pod are seen to run as they do now: also of pods that no
+// timetable lists yet, which may have run for long when one does.
+void NodePolicy::note_running(const Inputs& inputs) {
+  for (const auto& [key, facts] : inputs.pods) {
+    if (facts.node != node_ || !facts.settled_at) continue;
+    Running& running = running_[facts.uid];
+    if (running.settled_at == facts.settled_at) continue;
+    running = {.settled_at = facts.settled_at, .since = inputs.monotonic};
+  }
+}
+
 // A pod has settled when all its containers have run for the settle time: while the runtime starts
 // a container, a freeze would hang it (freezer.md 2.6). Counts by the wall clock, to which
-// startedAt belongs, but waits at most settle + 1 s by the monotonic clock: a wall clock that was
-// set back must not keep the pod out of its turns.
+// startedAt belongs, but waits at most settle + 1 s by the monotonic clock from when they were seen
+// to run: a wall clock that was set back must not keep the pod out of its turns.
 bool NodePolicy::is_settled(const Inputs& inputs, const PodFacts& facts) {
   if (waits_for_debug(inputs, facts)) {
     settled_.erase(facts.uid);
@@ -485,15 +497,13 @@ bool NodePolicy::is_settled(const Inputs& inputs, const PodFacts& facts) {
   }
   if (settled_.contains(facts.uid)) return true;
   if (!facts.settled_at || !inputs.rules_known) return false;
-  const base::Duration since =
-      settling_since_.try_emplace(facts.uid, inputs.monotonic).first->second;
-  const base::Duration at = std::min(inputs.monotonic + (*facts.settled_at - inputs.wall),
-                                     since + inputs.settings.settle + std::chrono::seconds{1});
+  const base::Duration at =
+      std::min(inputs.monotonic + (*facts.settled_at - inputs.wall),
+               running_[facts.uid].since + inputs.settings.settle + std::chrono::seconds{1});
   if (at > inputs.monotonic) {
     wake_at(at);
     return false;
   }
-  settling_since_.erase(facts.uid);
   settled_.insert(facts.uid);
   return true;
 }
@@ -713,7 +723,7 @@ void NodePolicy::forget_the_thawed(const Inputs& inputs) {
   std::erase_if(looked_at_ending_, is_over);
   std::erase_if(unread_, is_over);
   cpu_sets_.forget_all_but(exist);
-  std::erase_if(settling_since_, [&](const auto& entry) { return is_over(entry.first); });
+  std::erase_if(running_, [&](const auto& entry) { return is_over(entry.first); });
   std::erase_if(without_cgroup_since_, [&](const auto& entry) { return is_over(entry.first); });
   std::erase_if(debugged_, [&](const auto& entry) { return is_over(entry.first); });
   std::erase_if(retries_, [&](const auto& entry) { return is_over(entry.first); });

@@ -110,6 +110,10 @@ class NodePolicy {
     base::Duration unsettled{};             // how long it has run for ephemeral containers so far
     std::optional<base::Duration> since{};  // while it does: as of the last step
   };
+  struct Running {
+    std::optional<base::Instant> settled_at{};  // as PodFacts says
+    base::Duration since{};                     // this process has seen that
+  };
   struct Retry {
     base::Duration at{};
     std::string why{};
@@ -134,6 +138,7 @@ class NodePolicy {
   base::Duration end_of_grace(const Inputs& inputs, const PodFacts& facts);
   ControlRule rule_of_ending(const Inputs& inputs, const PodFacts& facts,
                              const PodControl& control);
+  void note_running(const Inputs& inputs);
   bool waits_for_debug(const Inputs& inputs, const PodFacts& facts);
   bool is_settled(const Inputs& inputs, const PodFacts& facts);
   static std::vector<CpuSets::Wanted> wanted_cpu_sets(const Inputs& inputs,
@@ -171,7 +176,7 @@ class NodePolicy {
   base::Duration read_again_at_{0};
   std::map<std::string, std::shared_ptr<PodControl>> known_;  // by pod UID, as all below
   std::set<std::string> settled_;                             // until a container is added to it
-  std::map<std::string, base::Duration> settling_since_;
+  std::map<std::string, Running> running_;
   std::map<std::string, Debugged> debugged_;  // which have, or had, ephemeral containers that wait
   std::map<std::string, base::Duration> without_cgroup_since_;
   std::map<std::string, Ending> endings_;

@@ -54,6 +54,27 @@ TEST_F(NodePolicyTest, WaitsUntilEveryContainerHasSettled) {
   EXPECT_FALSE(node_.runs("a"));
 }
 
+// The clock of the node was set back, so by startedAt both have yet to start. No timetable lists
+// the first one until the second comes, and it has been seen to run all the time.
+TEST_F(NodePolicyTest, APodThatRanUnlistedHasSettledAlsoIfTheClockWasSetBack) {
+  const auto add = [&](const std::string& name) {
+    const base::Instant started = node_.clock().wall() + std::chrono::hours{1};
+    node_.add_pod(name, name).status.container_statuses[0].state.running =
+        kube::ContainerRunning{.started_at = started};
+  };
+  add("a");
+  node_.publish(node_.timetable({}, {{}}));
+  node_.run_for(seconds{4});
+  add("b");
+  node_.publish(node_.timetable({"a", "b"}, {{}}));
+  node_.step();
+  EXPECT_FALSE(node_.runs("a"));
+  node_.run_for(milliseconds{2900});
+  EXPECT_TRUE(node_.runs("b"));
+  node_.run_for(milliseconds{200});
+  EXPECT_FALSE(node_.runs("b"));
+}
+
 // kubectl debug: the container could not start in a frozen cgroup. An ephemeral container that has
 // ended does not thaw the pod again.
 TEST_F(NodePolicyTest, ThawsAPodForAnEphemeralContainerUntilThatHasSettled) {
