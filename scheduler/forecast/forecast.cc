@@ -2,18 +2,16 @@
 
 #include <algorithm>
 #include <map>
-#include <queue>
 #include <set>
 #include <utility>
 
+#include "scheduler/forecast/coming_ends.h"
 #include "scheduler/scheduler.h"
 
 namespace sched {
 namespace {
 
-// One forecast. Jobs are ended at their limits as in simulate/what_if: a job that takes turns gets
-// there in its turns, which later events change, so jobs wait in a heap by a lower bound, and those
-// near the top are asked for exactly.
+// One forecast. Jobs end at their limits.
 class ForecastRun {
  public:
   ForecastRun(const ForecastQuestion& question, const ForecastBounds& bounds)
@@ -43,21 +41,11 @@ class ForecastRun {
   }
 
  private:
-  // The job has not run for its limit before `at`.
-  struct Bound {
-    base::Instant at;
-    JobId job;
-    std::int64_t version;  // of versions_; older ones are void
-    friend bool operator>(const Bound& a, const Bound& b) {
-      return std::pair{a.at, a.job} > std::pair{b.at, b.job};
-    }
-  };
-
   // 1. Nodes and configuration, with the same indexes.
   // 2. Jobs, turns and usage, as a new leader has them.
   // 3. What is under way is done at once: pods start, and end.
   void take_over(const StateCopy& state) {
-    Configuration configuration = *state.configuration;  // 1
+    Configuration configuration = *state.configuration;        // 1
     configuration.cluster.timetable_lead = base::Duration{0};  // no timetable has to travel
     scheduler_.step(now_,
                     Configure{std::make_shared<const Configuration>(std::move(configuration))});
@@ -107,60 +95,24 @@ class ForecastRun {
 
   std::optional<base::Instant> next_instant() {
     std::optional<base::Instant> next = scheduler_.next_due();
-    if (const auto end = next_end(next.value_or(base::kNever))) next = end;
+    if (const auto end = ends_.next(scheduler_, next.value_or(base::kNever))) next = end;
     if (next) next = std::max(*next, now_);
     return next;
   }
 
-  // When the next job has run for its limit, if that is before or at `until`. Such an answer holds
-  // until the next event, so the bound goes back; a later one is a better bound.
-  std::optional<base::Instant> next_end(base::Instant until) {
-    std::optional<base::Instant> first;
-    std::vector<Bound> looked_at;
-    while (!limits_.empty() && limits_.top().at <= until) {
-      const Bound bound = limits_.top();
-      limits_.pop();
-      if (is_void(bound)) continue;
-      const base::Instant at = scheduler_.when_has_run(bound.job, limit_of_.at(bound.job), until);
-      const bool is_better = at > until && at != base::kNever;
-      looked_at.push_back({is_better ? at : bound.at, bound.job, bound.version});
-      if (at <= until && at != base::kNever) first = until = at;
-    }
-    for (const Bound& bound : looked_at) limits_.push(bound);
-    return first;
-  }
-
   // Before the scheduler finds them, which would count as failures: others may wait for them.
   void end_jobs_at_limits() {
-    std::vector<Bound> left;
-    std::set<JobId> done;
-    while (!limits_.empty() && limits_.top().at <= now_) {
-      Bound bound = limits_.top();
-      limits_.pop();
-      if (is_void(bound)) continue;
-      bound.at = scheduler_.when_has_run(bound.job, limit_of_.at(bound.job), now_);
-      if (bound.at <= now_) {
-        done.insert(bound.job);
-      } else {
-        left.push_back(bound);
-      }
-    }
-    for (const Bound& bound : left) limits_.push(bound);
-    for (const JobId job : done) {
+    for (const ComingEnds::End& end : ends_.take_due(scheduler_, now_)) {
       if (is_answered_) return;
-      tell(JobGone{job, JobState::kCompleted, 0});
+      // The end of one before it may have stopped this one.
+      if (ends_.holds(end)) tell(JobGone{end.job, JobState::kCompleted, 0});
     }
   }
-
-  bool is_void(const Bound& bound) { return bound.version != versions_[bound.job]; }
 
   // From now on the job ends after this run time; nullopt: never.
   void limit(JobId job, std::optional<base::Duration> after, base::Duration ran = {}) {
-    const std::int64_t version = ++versions_[job];
-    if (!after) return;
-    limit_of_[job] = *after;
-    const base::Duration left = std::max(*after - ran, base::Duration{0});
-    limits_.push({.at = now_ + left, .job = job, .version = version});
+    if (!after) return ends_.drop(job);
+    ends_.end_after(job, *after, now_ + std::max(*after - ran, base::Duration{0}));
   }
 
   void tell(const Event& event) {
@@ -215,7 +167,7 @@ class ForecastRun {
 
   // It goes when it gets SIGTERM.
   void note(const End& end, std::vector<Event>& answers) {
-    ++versions_[end.job];
+    ends_.drop(end.job);
     if (end.preemptor && is_asked_for(*end.preemptor) && !is_answered_) {
       stopped_.emplace(end.job, end.verdict == EndingVerdict::kRequeue
                                     ? Forecast::Stop::kRequeued
@@ -225,7 +177,7 @@ class ForecastRun {
   }
 
   void note(const StateChange& change, std::vector<Event>&) {
-    ++versions_[change.job];
+    ends_.drop(change.job);
     if (change.job == id_ && is_terminal(change.state)) never(change.reason, {});
   }
   void note(const SubmitRefused& refused, std::vector<Event>&) {
@@ -259,9 +211,7 @@ class ForecastRun {
   Scheduler scheduler_{Options{.publishes = false, .tells_starts = false}};
   base::Instant now_;
   const JobId id_;
-  std::priority_queue<Bound, std::vector<Bound>, std::greater<>> limits_;
-  std::map<JobId, std::int64_t> versions_;
-  std::map<JobId, base::Duration> limit_of_;
+  ComingEnds ends_;
   std::map<JobId, Forecast::Stop> stopped_;
   bool is_answered_ = false;
   Forecast answer_;

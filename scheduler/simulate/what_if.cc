@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <map>
-#include <queue>
 #include <utility>
 
 #include "base/check.h"
+#include "scheduler/forecast/coming_ends.h"
 #include "scheduler/simulate/driver.h"
 #include "scheduler/simulate/totals.h"
 
@@ -20,9 +20,7 @@ constexpr base::Duration kPatience = std::chrono::hours{1};
 //
 // 1. The next instant is the earliest of: an input, something that the scheduler has due, a job
 //    that is done.
-// 2. When a job is done depends on its turns, which later events change. So jobs wait in a heap by
-//    a lower bound (start + work, as if they ran without a break), and only those near the top are
-//    asked for exactly.
+// 2. When a job is done depends on its turns, which later events change (ComingEnds).
 // 3. At an instant, jobs that are done leave, then inputs are applied, then the scheduler wakes.
 //    After each of these, decisions are carried out until none is left.
 // 4. It ends with the scenario's end, or when no job runs and nothing can help those that wait.
@@ -35,7 +33,6 @@ class WhatIfRun {
       : scenario_{scenario},
         driver_{scenario, sched::Scheduler{{.publishes = false, .tells_starts = false}}} {
     history_.resize(scenario.jobs.size());
-    end_version_.resize(scenario.jobs.size());
     for (std::size_t i = 0; i < scenario.nodes.size(); ++i) {
       node_by_name_[scenario.nodes[i].name] = i;
     }
@@ -69,17 +66,6 @@ class WhatIfRun {
   }
 
  private:
-  // A job cannot be done before `at`; or it is killed then.
-  struct Bound {
-    base::Instant at;
-    sched::JobId job;
-    std::uint64_t version;  // of end_version_; older ones are void
-    bool killed = false;    // SIGKILL of a job that ignores SIGTERM
-    friend bool operator>(const Bound& a, const Bound& b) {
-      return std::pair{a.at, a.job} > std::pair{b.at, b.job};
-    }
-  };
-
   // Step 1. Without a job that runs, the scheduler may be due for ever (passes, periods) without
   // anything coming of it; kPatience ends that. nullopt ends the simulation.
   std::optional<base::Instant> next_instant() {
@@ -96,60 +82,21 @@ class WhatIfRun {
     return next;
   }
 
-  // When the next job is done or killed, if that is by `until` and nothing happens before.
-  // Step 2. Bounds up to `until` are taken from the heap, asked for exactly, and put back: an
-  // answer holds only until the next event.
+  // Step 2.
   std::optional<base::Instant> next_end(base::Instant until) {
-    std::optional<base::Instant> first;
-    std::vector<Bound> looked_at;
-    while (!bounds_.empty() && bounds_.top().at <= until) {
-      const Bound bound = bounds_.top();
-      bounds_.pop();
-      if (is_void(bound)) continue;
-      looked_at.push_back(bound);
-      const base::Instant at = bound.killed ? bound.at : when_done(bound.job, until);
-      if (at == base::kNever || at > until) continue;
-      // Bounds behind the earliest end found so far need not be asked.
-      first = until = at;
-    }
-    for (const Bound& bound : looked_at) bounds_.push(bound);
-    return first;
-  }
-
-  // As Scheduler::when_has_run(). REQUIRES: a job with work.
-  base::Instant when_done(sched::JobId job, base::Instant until) {
-    return driver_.scheduler().when_has_run(job, *scenario_.job(job).work, until);
-  }
-
-  // The version of a job rises whenever an earlier bound of it no longer holds; bounds in the heap
-  // are never searched.
-  bool is_void(const Bound& end) const {
-    return end.version != end_version_[scenario_.index_of(end.job)];
+    return ends_.next(driver_.scheduler(), until);
   }
   void wait_for_until(base::Instant t) { helpful_until_ = std::max(helpful_until_, t); }
 
-  // Step 3. A bound that was too low goes back with a later one. Jobs that are done end in the
-  // order of their instants, and of their numbers at one instant.
+  // Step 3.
   void end_finished_jobs() {
-    std::vector<Bound> done;
-    while (!bounds_.empty() && bounds_.top().at <= now_) {
-      Bound bound = bounds_.top();
-      bounds_.pop();
-      if (is_void(bound)) continue;
-      if (!bound.killed) bound.at = when_done(bound.job, now_);
-      if (bound.at <= now_) {
-        done.push_back(bound);
-      } else {
-        bounds_.push(bound);
-      }
-    }
-    std::sort(done.begin(), done.end(), [](const Bound& a, const Bound& b) { return b > a; });
-    for (const Bound& end : done) {
+    for (const sched::ComingEnds::End& end : ends_.take_due(driver_.scheduler(), now_)) {
       // The end of a job before it, at this same instant, may have made the scheduler stop this
       // one.
-      if (is_void(end)) continue;
-      ++end_version_[scenario_.index_of(end.job)];
-      const auto verdict = end.killed ? sched::JobState::kCancelled : sched::JobState::kCompleted;
+      if (!ends_.holds(end)) continue;
+      ends_.drop(end.job);
+      const auto verdict =
+          end.is_killed ? sched::JobState::kCancelled : sched::JobState::kCompleted;
       driver_.step(now_, sched::JobGone{end.job, verdict, 0});
       settle();
     }
@@ -223,8 +170,7 @@ class WhatIfRun {
 
   using Events = std::vector<sched::Event>;
 
-  // Pods are ready at once. The bound of an earlier run of the job is void from here on
-  // (end_version_).
+  // Pods are ready at once.
   void note(const sched::Start& start, Events& follow_ups) {
     Placement placement;
     placement.from = now_;
@@ -237,9 +183,8 @@ class WhatIfRun {
     JobHistory& job = history(start.job);
     job.state = sched::JobState::kRunning;
     job.placements.push_back(std::move(placement));
-    std::uint64_t& version = ++end_version_[scenario_.index_of(start.job)];
     if (const std::optional<base::Duration> work = scenario_.job(start.job).work) {
-      bounds_.push({.at = now_ + *work, .job = start.job, .version = version});
+      ends_.end_after(start.job, *work, now_ + *work);
     }
     last_event_ = now_;
     wait_for_until(now_);
@@ -251,17 +196,14 @@ class WhatIfRun {
   void note(const sched::End& end, Events& follow_ups) {
     JobHistory& job = history(end.job);
     if (end.preemptor) job.was_preempted = true;
-    ++end_version_[scenario_.index_of(end.job)];
+    ends_.drop(end.job);
     const bool stubborn =
         scenario_.job(end.job).ignores_term && !driver_.commanded(end.job) && end.kill_at > now_;
     if (!stubborn) {
       follow_ups.push_back(sched::JobGone{end.job, sched::JobState::kCancelled, 0});
       return;
     }
-    bounds_.push({.at = end.kill_at,
-                  .job = end.job,
-                  .version = end_version_[scenario_.index_of(end.job)],
-                  .killed = true});
+    ends_.kill_at(end.job, end.kill_at);
   }
 
   // A change to pending is a requeue: the job leaves its nodes and waits again, and its history
@@ -314,10 +256,10 @@ class WhatIfRun {
         .push_back({.at = now_, .reason = waits.reason, .message = waits.message});
   }
 
-  // The bound in the heap is void: a job that starts again begins its work from the beginning.
+  // A job that starts again begins its work from the beginning.
   void leave_nodes(sched::JobId id) {
     history(id).placements.back().to = now_;
-    ++end_version_[scenario_.index_of(id)];
+    ends_.drop(id);
   }
 
   JobHistory& history(sched::JobId id) { return history_.at(scenario_.index_of(id)); }
@@ -333,8 +275,7 @@ class WhatIfRun {
   base::Instant last_event_{};
   base::Instant last_wake_ = base::kNever;
   int wakes_at_now_ = 0;
-  std::priority_queue<Bound, std::vector<Bound>, std::greater<>> bounds_;
-  std::vector<std::uint64_t> end_version_;  // by job
+  sched::ComingEnds ends_;
 };
 
 }  // namespace
