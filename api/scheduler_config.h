@@ -115,6 +115,7 @@ struct BackfillConfig {
   std::optional<base::Duration> min_age_reserve{};
   std::optional<std::int64_t> min_prio_reserve{};
   std::optional<std::int32_t> job_part_count_reserve{};
+  std::optional<std::int32_t> max_job_array_resv{};
   std::optional<std::int32_t> node_space_size{};
   std::optional<bool> continues{};  // "continue"
   std::optional<bool> busy_nodes{};
@@ -267,6 +268,7 @@ struct SchedulerConfigSpec {
   std::optional<base::Duration> start_timeout{};  // ours; of jobs that have none
   std::optional<RequeueConfig> requeue{};
   std::optional<DependencyConfig> dependency{};
+  std::optional<std::int32_t> max_array_size{};
   std::optional<base::Duration> over_time_limit{};
   std::optional<EnforcePartitionLimits> enforce_partition_limits{};
   std::optional<MemoryLimits> memory{};

@@ -41,6 +41,7 @@ void visit(Io& io, Like<BackfillConfig> auto& s) {
   io.field("minAgeReserve", s.min_age_reserve);
   io.field("minPrioReserve", s.min_prio_reserve);
   io.field("jobPartCountReserve", s.job_part_count_reserve);
+  io.field("maxJobArrayResv", s.max_job_array_resv);
   io.field("nodeSpaceSize", s.node_space_size);
   io.field("continue", s.continues);
   io.field("busyNodes", s.busy_nodes);
@@ -121,6 +122,7 @@ void visit(Io& io, Like<SchedulerConfigSpec> auto& s) {
   io.field("startTimeout", s.start_timeout);
   io.field("requeue", s.requeue);
   io.field("dependency", s.dependency);
+  io.field("maxArraySize", s.max_array_size);
   io.field("overTimeLimit", s.over_time_limit);
   io.field("enforcePartitionLimits", s.enforce_partition_limits);
   io.field("memory", s.memory);

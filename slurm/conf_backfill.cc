@@ -37,7 +37,7 @@ struct BackfillNumber {
   int BackfillParameters::*field;
   IntegerRange range;
 };
-constexpr std::array<BackfillNumber, 7> kBackfillNumbers = {
+constexpr std::array<BackfillNumber, 8> kBackfillNumbers = {
     {{"bf_max_job_test", &BackfillParameters::max_job_test, {.min = 1, .max = kJobsMax}},
      {"bf_max_job_start", &BackfillParameters::max_job_start, {.min = 0, .max = 10'000}},
      {"bf_max_job_part", &BackfillParameters::max_job_part, {.min = 0, .max = kJobsMax}},
@@ -46,6 +46,7 @@ constexpr std::array<BackfillNumber, 7> kBackfillNumbers = {
      {"bf_job_part_count_reserve",
       &BackfillParameters::job_part_count_reserve,
       {.min = 0, .max = 100'000}},
+     {"bf_max_job_array_resv", &BackfillParameters::max_job_array_resv, {.min = 0, .max = 1'000}},
      {"bf_node_space_size",
       &BackfillParameters::node_space_size,
       {.min = 2, .max = 2 * kJobsMax}}}};

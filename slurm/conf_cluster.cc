@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "slurm/array.h"
 #include "slurm/conf_actions.h"
 #include "slurm/conf_backfill.h"
 #include "slurm/conf_priority.h"
@@ -300,6 +301,11 @@ constexpr std::array kClusterKeys = {
     ClusterKey{"MaxBatchRequeue",
                [](ClusterParameters& c, std::string_view key, std::string_view value) {
                  return set_integer(c.queue.max_batch_requeue, key, value, {.min = 0});
+               }},
+    ClusterKey{"MaxArraySize",
+               [](ClusterParameters& c, std::string_view key, std::string_view value) {
+                 return set_integer(c.max_array_size, key, value,
+                                    {.min = 0, .max = kArrayTasksEnd});
                }},
     ClusterKey{"OverTimeLimit", over_time_limit},
     ClusterKey{"EnforcePartLimits", enforce_part_limits},

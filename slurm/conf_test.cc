@@ -102,6 +102,15 @@ TEST(ClusterKeys, ReadsEachKey) {
   EXPECT_EQ(*read, want);
 }
 
+TEST(ClusterKeys, ReadsLimitsOfArrays) {
+  const auto read = read_cluster_keys(
+      Keys{{"MaxArraySize", "1001"}, {"SchedulerParameters", "bf_max_job_array_resv=11"}});
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(read->max_array_size, 1'001);
+  EXPECT_EQ(read->backfill.max_job_array_resv, 11);
+  EXPECT_FALSE(read_cluster_keys(Keys{{"MaxArraySize", "100002"}}).ok());
+}
+
 TEST(ClusterKeys, ReadsLicenses) {
   const auto read = read_cluster_keys(Keys{{"Licenses", "foo:2,bar"}});
   ASSERT_TRUE(read.ok()) << read.error().message;

@@ -96,6 +96,7 @@ kube::BackfillConfig backfill_of(const sched::BackfillParameters& b,
   set_unless(spec.min_age_reserve, b.min_age_reserve, usual.min_age_reserve);
   set_unless(spec.min_prio_reserve, b.min_prio_reserve.value(), usual.min_prio_reserve.value());
   set_unless(spec.job_part_count_reserve, b.job_part_count_reserve, usual.job_part_count_reserve);
+  set_unless(spec.max_job_array_resv, b.max_job_array_resv, usual.max_job_array_resv);
   set_unless(spec.node_space_size, b.node_space_size, usual.node_space_size);
   set_unless(spec.continues, b.continues, usual.continues);
   set_unless(spec.busy_nodes, b.busy_nodes, usual.busy_nodes);
@@ -314,6 +315,7 @@ kube::SchedulerConfigSpec spec_of(const sched::ClusterParameters& c) {
   if (c.kill_invalid_depend) {
     spec.dependency = kube::DependencyConfig{.if_never_satisfied = kube::NeverSatisfied::kCancel};
   }
+  set_unless(spec.max_array_size, c.max_array_size, usual.max_array_size);
   // UNLIMITED, which is nothing here, has no value in the API: it does not come back, and the
   // importer tells.
   if (c.over_time_limit) set_unless(spec.over_time_limit, *c.over_time_limit, base::Duration{0});

@@ -398,6 +398,7 @@ int show_config(const Session& session, Output output) {
   output.out << "Configuration data as of " << slurm_time(session.clock.wall()) << "\n";
   print("ClusterName", "kubegang");
   if (spec.kill_wait) print("KillWait", seconds(*spec.kill_wait));
+  if (spec.max_array_size) print("MaxArraySize", std::to_string(*spec.max_array_size));
   if (spec.preempt_type) print("PreemptType", preempt_type(*spec.preempt_type));
   if (const auto& mode = config->status.preempt_mode) {
     print("PreemptMode", preempt_mode_word(*mode) + (spec.gang.value_or(false) ? ",GANG" : ""));

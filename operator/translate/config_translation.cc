@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "api/array_status.h"
 #include "operator/translate/job_check.h"
 #include "operator/translate/policy_values.h"
 #include "operator/translate/priority_translation.h"
@@ -40,6 +41,7 @@ void check_backfill(const kube::BackfillConfig& backfill, SpecProblems& problems
   problems.range("spec.backfill.maxJobUserPart", backfill.max_job_user_part, 1, kJobsMax);
   problems.range("spec.backfill.minPrioReserve", backfill.min_prio_reserve, 0, 4'294'967'295);
   problems.range("spec.backfill.jobPartCountReserve", backfill.job_part_count_reserve, 1, 100'000);
+  problems.range("spec.backfill.maxJobArrayResv", backfill.max_job_array_resv, 0, 1'000);
   problems.range("spec.backfill.nodeSpaceSize", backfill.node_space_size, 2, 2'000'000);
 }
 
@@ -117,6 +119,7 @@ void translate_backfill(const kube::BackfillConfig& from, sched::BackfillParamet
   to.min_prio_reserve =
       sched::Priority{static_cast<std::uint32_t>(from.min_prio_reserve.value_or(0))};
   to.job_part_count_reserve = from.job_part_count_reserve.value_or(to.job_part_count_reserve);
+  to.max_job_array_resv = from.max_job_array_resv.value_or(to.max_job_array_resv);
   to.node_space_size = from.node_space_size.value_or(to.node_space_size);
   to.continues = from.continues.value_or(to.continues);
   to.busy_nodes = from.busy_nodes.value_or(to.busy_nodes);
@@ -168,6 +171,7 @@ void translate_queue(const kube::SchedulerConfigSpec& spec, sched::ClusterParame
     cluster.kill_invalid_depend =
         spec.dependency->if_never_satisfied == kube::NeverSatisfied::kCancel;
   }
+  cluster.max_array_size = spec.max_array_size.value_or(cluster.max_array_size);
   if (spec.requeue) {
     cluster.requeue_default = spec.requeue->by_default.value_or(true);
     cluster.queue.requeue_delay = spec.requeue->delay.value_or(cluster.queue.requeue_delay);
@@ -196,6 +200,7 @@ std::vector<std::string> check_config(const kube::SchedulerConfig& config) {
   problems.range("spec.startTimeout", spec.start_timeout, seconds{1}, kStartTimeoutMax);
   problems.not_negative("spec.preemptExemptTime", spec.preempt_exempt_time);
   problems.not_negative("spec.overTimeLimit", spec.over_time_limit);
+  problems.range("spec.maxArraySize", spec.max_array_size, 0, kube::kArrayTasksMax);
   problems.memory("spec.memory", spec.memory);
   check_licenses(spec.licenses, problems);
   // The rest are parts that are blocks of their own in the spec.

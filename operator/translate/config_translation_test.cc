@@ -208,6 +208,7 @@ TEST(ConfigTranslation, BackfillIsOnWithSlurmsDefaultsAndCanBeToldApart) {
                                                     {"minPrioReserve", 7},
                                                     {"jobPartCountReserve", 8},
                                                     {"nodeSpaceSize", 9},
+                                                    {"maxJobArrayResv", 10},
                                                     {"continue", true},
                                                     {"busyNodes", true},
                                                     {"oneResvPerJob", true},
@@ -224,6 +225,7 @@ TEST(ConfigTranslation, BackfillIsOnWithSlurmsDefaultsAndCanBeToldApart) {
                                            .min_age_reserve = seconds{6},
                                            .min_prio_reserve = sched::Priority{7},
                                            .job_part_count_reserve = 8,
+                                           .max_job_array_resv = 10,
                                            .node_space_size = 9,
                                            .window_linear = seconds{10},
                                            .continues = true,
@@ -259,7 +261,7 @@ TEST(ConfigTranslation, BackfillHasSlurmsBounds) {
         // "Any number" is an absent field, not a 0.
         json{{"maxJobStart", 0}}, json{{"maxJobPart", 0}}, json{{"maxJobUser", 0}},
         json{{"maxJobUserPart", 0}}, json{{"jobPartCountReserve", 0}}, json{{"nodeSpaceSize", 1}},
-        json{{"windowLinear", "0s"}}}) {
+        json{{"windowLinear", "0s"}}, json{{"maxJobArrayResv", 1'001}}}) {
     EXPECT_THAT(
         problems_of(wrong),
         ::testing::ElementsAre(::testing::HasSubstr("spec.backfill." + wrong.begin().key())));

@@ -143,6 +143,7 @@ struct ClusterParameters {
   bool requeue_default = true;                                        // JobRequeue
   std::optional<base::Duration> over_time_limit = base::Duration{0};  // nothing = UNLIMITED
   bool kill_invalid_depend = false;  // DependencyParameters: jobs that can never start are canceled
+  int max_array_size = 100'001;      // numbers of an array's tasks are below; 0: no arrays
   EnforcePartLimits enforce_part_limits = EnforcePartLimits::kNone;
   SchedulerType scheduler = SchedulerType::kBackfill;
   PriorityParameters priority;

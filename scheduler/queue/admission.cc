@@ -26,6 +26,14 @@ int place_in_list(const JobRequest& request, const std::string& partition) {
   return static_cast<int>(std::ranges::find(names, partition) - names.begin());
 }
 
+std::optional<std::string> refused_array(const ArrayRequest& array, int tasks_end) {
+  const auto last = array.tasks.last();
+  if (!last) return "the array names no tasks";
+  if (*last < tasks_end) return std::nullopt;
+  return "Invalid job array specification: task " + std::to_string(*last) +
+         " is not below MaxArraySize, which is " + std::to_string(tasks_end);
+}
+
 }  // namespace
 
 // 13.3: with a least time limit the job can still make its deadline if that much time is left.
@@ -48,7 +56,11 @@ Admission::Admission(const Cluster& cluster, JobBooks& books, bool wakes)
 //
 // ANY takes a job that one of its partitions would take; ALL wants all of them to (1.1).
 std::optional<std::string> Admission::refused_at_submit(const JobRequest& request) const {
-  if (request.array && request.array->tasks.empty()) return "the array names no tasks";
+  if (request.array) {
+    if (auto refusal = refused_array(*request.array, cluster_.parameters().max_array_size)) {
+      return refusal;
+    }
+  }
   const std::vector<PartitionIndex> partitions = partitions_of(cluster_, request);
   const auto takes_none = [&](PartitionIndex partition) {
     const PartitionState state = cluster_.partition(partition).config.state;

@@ -368,6 +368,24 @@ TEST_F(Arrays, ForgetATaskThatHasEndedAtOnce) {
   EXPECT_EQ(tasks(5), "RcR");
 }
 
+// MaxArraySize counts at the submission: what has been accepted under another one stays.
+TEST_F(Arrays, NumbersOfTasksAreBelowMaxArraySize) {
+  submit(array_of(5, 5));
+  Configuration small = gang_linear({partition("p", two, OverSubscribe::kNo)});
+  for (const int size : {0, 3}) {
+    small.cluster.max_array_size = size;
+    driver.step(driver.now(), Configure{std::make_shared<const Configuration>(small)});
+    submit(array_of(6, 4));
+    EXPECT_EQ(driver.scheduler().job(JobId{6}, driver.now()), std::nullopt);
+  }
+  submit(array_of(7, 3));
+  EXPECT_NE(driver.scheduler().job(JobId{7}, driver.now()), std::nullopt);
+  tell(Update{array_of(5, 5, 1)});
+  end(task(5, 0));
+  EXPECT_EQ(tasks(5).front(), '+');
+  EXPECT_EQ(driver.view(5).facts->request->array->at_once, 1);
+}
+
 // A limit on submitted jobs counts each task.
 TEST_F(Arrays, CountAsTheirTasksWhereSubmissionsAreLimited) {
   Configuration limited = gang_linear({partition("p", two, OverSubscribe::kNo)});
