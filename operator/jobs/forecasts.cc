@@ -58,7 +58,8 @@ void Forecasts::forget(const std::string& uid) {
 }
 
 std::optional<MakeForecast> Forecasts::due() {
-  if (is_under_way_ || rests_until_ > parts_.now) return std::nullopt;
+  // By a clock that cannot be trusted each instant would be wrong: the question waits.
+  if (is_under_way_ || !parts_.ends_by_time || rests_until_ > parts_.now) return std::nullopt;
   while (!line_.empty()) {
     const std::string uid = std::move(line_.front());
     line_.pop_front();
@@ -133,7 +134,7 @@ void Forecasts::answer(JobRecord& job, kube::JobForecast forecast) {
 }
 
 base::Instant Forecasts::next_due() const {
-  if (is_under_way_ || waiting_.empty()) return base::kNever;
+  if (is_under_way_ || waiting_.empty() || !parts_.ends_by_time) return base::kNever;
   return std::max(rests_until_, parts_.now);
 }
 

@@ -147,6 +147,18 @@ TEST_F(ForecastsTest, ANewLeaderAnswersAndDeletes) {
   EXPECT_FALSE(exists("question"));
 }
 
+// Its clock is hours off, and so would be each instant that it tells.
+TEST_F(ForecastsTest, ALeaderThatDistrustsItsClockLeavesThemToTheNextOne) {
+  world_.restart_operator();
+  world_.process().loop().distrust_clock();
+  world_.apply(gang_job("question", 2, "10s", asking("1m")));
+  world_.run_for(seconds{30});
+  EXPECT_FALSE(world_.job("question").status.forecast);
+  world_.restart_operator();
+  world_.run_for(seconds{10});
+  EXPECT_TRUE(world_.job("question").status.forecast);
+}
+
 TEST_F(ForecastsTest, ManyAreAnsweredOneAfterTheOther) {
   for (int i = 0; i < 20; ++i) {
     world_.apply(gang_job("question" + std::to_string(i), 1, "10s", asking("1m")));
