@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "api/wellknown.h"
+#include "operator/gang/task_key.h"
 
 namespace control {
 namespace {
@@ -130,12 +131,14 @@ Outcome InstantServer::carry_out(const CreatePod& effect) {
        .name = job.metadata.name,
        .uid = job.metadata.uid,
        .controller = true});
+  const std::optional<int> task = effect.gang->array_task();
+  if (task) pod.metadata.labels[std::string{kube::kLabelArrayTask}] = std::to_string(*task);
   pod.spec.node_name = effect.slot.node;
   pod.spec.containers.push_back({.name = "main"});
   pod.status.phase = kube::PodPhase::kRunning;
   pod.status.container_statuses.push_back(
       {.name = "main", .state = {.running = kube::ContainerRunning{clock_.wall()}}});
-  return PodCreated{.job_uid = job.metadata.uid,
+  return PodCreated{.job_uid = record_key(job.metadata.uid, task),
                     .starts = job.status.starts.value_or(0),
                     .slot = effect.slot,
                     .result = store(std::move(pod))};
