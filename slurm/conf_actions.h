@@ -208,6 +208,21 @@ template <typename T>
 base::Status max_memory_per_cpu(T& t, std::string_view key, std::string_view value) {
   return set_memory_limit(t.max_memory.per_cpu, t.max_memory.per_node, key, value);
 }
+// DefCpuPerGPU and DefMemPerGPU; 0 sets none.
+template <typename T>
+base::Status default_cpus_per_gpu(T& t, std::string_view key, std::string_view value) {
+  const base::Result<std::int64_t> count = parse_integer(key, value, {.min = 0, .max = 1'000'000});
+  if (!count) return count.error();
+  t.default_per_gpu.cpus = static_cast<int>(*count);
+  return {};
+}
+template <typename T>
+base::Status default_memory_per_gpu(T& t, std::string_view key, std::string_view value) {
+  const base::Result<sched::MemoryMiB> memory = parse_memory(key, value);
+  if (!memory) return memory.error();
+  t.default_per_gpu.memory = *memory;
+  return {};
+}
 template <typename T>
 base::Status max_memory_per_node(T& t, std::string_view key, std::string_view value) {
   return set_memory_limit(t.max_memory.per_node, t.max_memory.per_cpu, key, value);

@@ -311,6 +311,8 @@ constexpr std::array kClusterKeys = {
     ClusterKey{"EnforcePartLimits", enforce_part_limits},
     ClusterKey{"DefMemPerCPU", default_memory_per_cpu<ClusterParameters>},
     ClusterKey{"DefMemPerNode", default_memory_per_node<ClusterParameters>},
+    ClusterKey{"DefCpuPerGPU", default_cpus_per_gpu<ClusterParameters>},
+    ClusterKey{"DefMemPerGPU", default_memory_per_gpu<ClusterParameters>},
     ClusterKey{"MaxMemPerCPU", max_memory_per_cpu<ClusterParameters>},
     ClusterKey{"MaxMemPerNode", max_memory_per_node<ClusterParameters>},
     ClusterKey{"Licenses", licenses},
@@ -320,7 +322,6 @@ constexpr std::array kClusterKeys = {
     ClusterKey{"MCSPlugin", absent_feature<ClusterParameters>},
     ClusterKey{"MCSParameters", absent_feature<ClusterParameters>},
     ClusterKey{"CompleteWait", absent_feature<ClusterParameters>},
-    ClusterKey{"DefMemPerGPU", absent_feature<ClusterParameters>},
     ClusterKey{"BurstBufferType", absent_feature<ClusterParameters>},
 };
 

@@ -178,6 +178,8 @@ constexpr std::array kPartitionKeys = {
     PartitionKey{"GraceTime", seconds_key<&PartitionConfig::grace_time>},
     PartitionKey{"DefMemPerCPU", default_memory_per_cpu<PartitionConfig>},
     PartitionKey{"DefMemPerNode", default_memory_per_node<PartitionConfig>},
+    PartitionKey{"DefCpuPerGPU", default_cpus_per_gpu<PartitionConfig>},
+    PartitionKey{"DefMemPerGPU", default_memory_per_gpu<PartitionConfig>},
     PartitionKey{"MaxMemPerCPU", max_memory_per_cpu<PartitionConfig>},
     PartitionKey{"MaxMemPerNode", max_memory_per_node<PartitionConfig>},
     PartitionKey{"MinNodes",

@@ -223,6 +223,110 @@ base::Status apply_per_gpu(const DeviceOptions& options, bool cpus_given, bool m
   return {};
 }
 
+// The options as they are, and what follows from them for tasks and nodes. SOURCE: Slurm 22.05,
+// sbatch(1) and what it refuses.
+class AsAsked {
+ public:
+  AsAsked(const DeviceOptions& options, sched::JobRequest& request)
+      : options_{options}, request_{request} {}
+
+  // 1. Tasks that the number of nodes says.
+  // 2. Devices, as each option has them.
+  // 3. Tasks that the GPUs say, or GPUs that the tasks say.
+  // 4. Numbers that must go together, and what one says of another.
+  base::Status apply() {
+    const bool fixed_nodes = request_.nodes_given && request_.max_nodes == request_.min_nodes;
+    if ((options_.gpus_per_task || options_.tasks_per_gpu) && !request_.tasks && fixed_nodes) {
+      request_.tasks = request_.min_nodes * options_.tasks_per_gpu.value_or(1);  // 1
+    }
+    request_.devices = options_.gres.value_or(sched::Devices{});  // 2
+    if (options_.gpus_per_node) {
+      if (total(request_.devices) > 0 && !(request_.devices == *options_.gpus_per_node)) {
+        return base::invalid_argument(
+            "--gres and --gpus-per-node: ask for GPUs twice; leave one of them out");
+      }
+      if (total(request_.devices) == 0) {
+        for (const auto& each : *options_.gpus_per_node) request_.devices.push_back(each);
+      }
+    }
+    request_.devices_of_job = options_.gpus.value_or(sched::Devices{});
+    request_.devices_per_task = options_.gpus_per_task.value_or(sched::Devices{});
+    request_.per_gpu = {.cpus = options_.cpus_per_gpu.value_or(0),
+                        .tasks = options_.tasks_per_gpu.value_or(0),
+                        .memory = options_.memory_per_gpu.value_or(sched::MemoryMiB{0})};
+    if (const base::Status status = tasks_of_gpus(); !status) return status;  // 3
+    const bool has_gpus = total(request_.devices) + total(request_.devices_of_job) +
+                              total(request_.devices_per_task) >
+                          0;
+    if (!has_gpus && (options_.cpus_per_gpu || options_.memory_per_gpu)) {
+      return base::invalid_argument(
+          std::string{options_.cpus_per_gpu ? "--cpus-per-gpu" : "--mem-per-gpu"} +
+          ": the job asks for no GPUs; write --gpus, too");
+    }
+    for (const sched::DeviceCount& each : request_.devices_of_job) {  // 4
+      if (const base::Status status = settle(each); !status) return status;
+    }
+    if (!request_.devices_per_task.empty() && !request_.tasks) {
+      return base::invalid_argument("--gpus-per-task: needs --ntasks, --gpus or --nodes, too");
+    }
+    return {};
+  }
+
+ private:
+  base::Status tasks_of_gpus() {
+    if (!options_.tasks_per_gpu) return {};
+    const int each = *options_.tasks_per_gpu;
+    const int nodes = request_.nodes_given ? request_.min_nodes : 1;
+    int gpus = total(request_.devices_of_job);
+    if (gpus == 0) gpus = total(times(request_.devices, nodes));
+    if (gpus > 0) {
+      request_.tasks = sched::asked_product(gpus, each);
+      return {};
+    }
+    if (!request_.tasks || *request_.tasks % each != 0) {
+      return base::invalid_argument(
+          "--ntasks-per-gpu: needs GPUs, or a number of tasks that it divides");
+    }
+    request_.devices_of_job = {
+        {.kind = {.name = std::string{kGpu}, .type = {}}, .count = *request_.tasks / each}};
+    return {};
+  }
+  base::Status settle(const sched::DeviceCount& all) {
+    const std::string name = "--gpus " + std::to_string(all.count);
+    const auto of = [&](const sched::Devices& devices) {
+      const auto found = std::ranges::find(devices, all.kind, &sched::DeviceCount::kind);
+      return found == devices.end() ? 0 : found->count;
+    };
+    if (const int on_node = of(request_.devices); on_node > 0) {
+      const int nodes = all.count / on_node;
+      const bool fits = all.count % on_node == 0 && nodes >= request_.min_nodes &&
+                        (!request_.max_nodes || nodes <= *request_.max_nodes);
+      if (!fits) {
+        return base::invalid_argument(name + ": --nodes times " + std::to_string(on_node) +
+                                      " on each come to another number");
+      }
+      fix_nodes(nodes, request_);
+    }
+    if (const int of_task = of(request_.devices_per_task); of_task > 0) {
+      const int tasks = all.count / of_task;
+      if (all.count % of_task != 0 || (request_.tasks && *request_.tasks != tasks)) {
+        return base::invalid_argument(name + ": is not the number of tasks times " +
+                                      std::to_string(of_task) + " of --gpus-per-task");
+      }
+      request_.tasks = tasks;
+    }
+    if (all.count < request_.min_nodes) {
+      return base::invalid_argument(name + ": less than --nodes " +
+                                    std::to_string(request_.min_nodes));
+    }
+    if (request_.max_nodes) request_.max_nodes = std::min(*request_.max_nodes, all.count);
+    return {};
+  }
+
+  const DeviceOptions& options_;
+  sched::JobRequest& request_;
+};
+
 }  // namespace
 
 base::Result<sched::Devices> parse_gres(std::string_view what, std::string_view text) {
@@ -254,8 +358,17 @@ base::Result<sched::Devices> parse_gpus(std::string_view what, std::string_view 
   return devices;
 }
 
-base::Status apply_devices(const DeviceOptions& options, bool cpus_given, bool memory_given,
-                           sched::JobRequest& request) {
+base::Status apply_devices(const DeviceOptions& options, DeviceForm form, bool cpus_given,
+                           bool memory_given, sched::JobRequest& request) {
+  if (form == DeviceForm::kAsAsked) {
+    if (options.cpus_per_gpu && cpus_given) {
+      return base::invalid_argument("--cpus-per-gpu and --cpus-per-task exclude each other");
+    }
+    if (options.memory_per_gpu && memory_given) {
+      return base::invalid_argument("--mem, --mem-per-cpu and --mem-per-gpu exclude each other");
+    }
+    return AsAsked{options, request}.apply();
+  }
   request.devices = options.gres.value_or(sched::Devices{});
   if (options.asks_for_gpus()) {
     base::Result<sched::Devices> gpus = GpusPerNode{options, request}.read();

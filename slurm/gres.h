@@ -10,7 +10,7 @@
 
 namespace slurm {
 
-inline constexpr std::string_view kGpu = "gpu";
+inline constexpr std::string_view kGpu = sched::kGpuName;
 
 // "gpu:a100:2,nic", as --gres and Gres have it; "gpu" and "gpu:a100" ask for one. Empty for "none",
 // "0" and counts of 0. `what` begins the message.
@@ -28,9 +28,12 @@ struct DeviceOptions {
   bool asks_for_gpus() const { return gpus || gpus_per_node || gpus_per_task; }
 };
 
-// Puts it into the request as devices, tasks, CPUs and memory of each node. `cpus_given`,
+// How a request has devices: on each node, as a Job of Kubernetes has them, or as the options say.
+enum class DeviceForm { kByNode, kAsAsked };
+
+// Puts it into the request; by node also as tasks, CPUs and memory of each node. `cpus_given`,
 // `memory_given`: by options of their own. REQUIRES: the request's nodes and tasks are settled.
-base::Status apply_devices(const DeviceOptions& options, bool cpus_given, bool memory_given,
-                           sched::JobRequest& request);
+base::Status apply_devices(const DeviceOptions& options, DeviceForm form, bool cpus_given,
+                           bool memory_given, sched::JobRequest& request);
 
 }  // namespace slurm

@@ -837,11 +837,11 @@ base::Status SbatchReader::add_directives(std::string_view script) {
 // 1. Tasks follow from tasks per node.
 // 2. Tasks bound the number of nodes: a task does not span nodes.
 // 3. Required nodes raise the minimum, and must not be more than the maximum.
-// 4. Devices are counted by node, however they are asked for.
+// 4. Devices, in the form that the caller wants.
 // 5. The least time limit is not above the limit.
 // Numbers that Slurm takes although they contradict each other lead to a warning, not to an error:
 // the script runs there, so it must run here.
-base::Result<BatchOptions> SbatchReader::finish() const {
+base::Result<BatchOptions> SbatchReader::finish(DeviceForm form) const {
   BatchOptions options = options_;
   sched::JobRequest& request = options.request;
   // 1. How many nodes and tasks.
@@ -888,9 +888,9 @@ base::Result<BatchOptions> SbatchReader::finish() const {
                                   " are asked for");
   }
   request.min_nodes = std::max(request.min_nodes, required);
-  // 4. Devices of each node.
+  // 4. Devices.
   if (base::Status status =
-          apply_devices(devices_, cpus_given_, memory_place_.has_value(), request);
+          apply_devices(devices_, form, cpus_given_, memory_place_.has_value(), request);
       !status) {
     return status.error();
   }
@@ -916,13 +916,13 @@ std::string sbatch_help() {
 }
 
 // For scenarios, whose jobs are written as the words behind `sbatch` with a shell's quotes.
-base::Result<BatchOptions> read_sbatch_line(std::string_view line, Now now) {
+base::Result<BatchOptions> read_sbatch_line(std::string_view line, Now now, DeviceForm form) {
   const base::Result<std::vector<std::string>> words = split_words(line);
   if (!words) return words.error();
   SbatchReader reader{now};
   const base::Status status = reader.add(*words, "");
   if (!status) return status.error();
-  return reader.finish();
+  return reader.finish(form);
 }
 
 }  // namespace slurm

@@ -336,6 +336,37 @@ TEST(Sbatch, ReadsDevices) {
   EXPECT_EQ(per_gpu.memory, sched::MemoryRequest{sched::MemoryPerNode{sched::MemoryMiB{40960}}});
 }
 
+// As Slurm has them: what one number says of others is filled in, and nothing is divided by nodes.
+TEST(Sbatch, ReadsDevicesAsAsked) {
+  const auto read_so = [](const char* line) {
+    const base::Result<BatchOptions> options = read_sbatch_line(line, kNow, DeviceForm::kAsAsked);
+    EXPECT_TRUE(options.ok()) << line << ": " << options.error().message;
+    return options.ok() ? options->request : sched::JobRequest{};
+  };
+  const sched::JobRequest of_job = read_so("-n3 --gpus=a:3");
+  EXPECT_EQ(to_string(of_job.devices_of_job), "gpu:a:3");
+  EXPECT_TRUE(of_job.devices.empty());
+  EXPECT_FALSE(of_job.nodes_given);
+  EXPECT_EQ(read_so("-N2 --gpus-per-task=1").tasks, 2);
+  EXPECT_EQ(read_so("--gpus=4 --gpus-per-task=2").tasks, 2);
+  EXPECT_EQ(read_so("-N1-8 --gpus=3").max_nodes, 3);
+  EXPECT_EQ(read_so("--gpus=4 --gpus-per-node=2").min_nodes, 2);
+  EXPECT_EQ(read_so("--gpus=3 --ntasks-per-gpu=2").tasks, 6);
+  EXPECT_EQ(to_string(read_so("-n4 --ntasks-per-gpu=2").devices_of_job), "gpu:2");
+  const sched::PerGpu each = read_so("--gpus=2 --cpus-per-gpu=3 --mem-per-gpu=1G").per_gpu;
+  EXPECT_EQ(each.cpus, 3);
+  EXPECT_EQ(each.memory, sched::MemoryMiB{1024});
+}
+
+TEST(Sbatch, RefusesDevicesAsSlurmDoes) {
+  for (const char* line :
+       {"--gpus-per-task=1", "-N3 --gpus=2", "--gpus=3 --gpus-per-node=2",
+        "-n3 --gpus=2 --gpus-per-task=1", "--ntasks-per-gpu=2", "-n3 --ntasks-per-gpu=2",
+        "--cpus-per-gpu=2", "-c2 --gpus=1 --cpus-per-gpu=2"}) {
+    EXPECT_FALSE(read_sbatch_line(line, kNow, DeviceForm::kAsAsked).ok()) << line;
+  }
+}
+
 // What the script is told of them, beside what it gets.
 TEST(Sbatch, KeepsTheOptionsForGpusForTheScript) {
   const auto variables = [](const char* line) {

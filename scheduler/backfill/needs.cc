@@ -67,7 +67,7 @@ Needs JobNeeds::of(const Job& job, PartitionIndex index) {
   needs.each = {
       .cores = whole ? 0 : cores_of_node,
       .cpus = whole ? 0 : cpus_of_node,
-      .memory = memory_demand(cluster_.parameters(), partition.config, asked.memory).memory};  // 3
+      .memory = memory_demand(cluster_.parameters(), partition.config, asked).memory};  // 3
   const CountedDemand& memory = needs.each.memory;
   if (memory.per == CountedPer::kCpu) needs.memory = memory.charge(clamped(cpus), 0);
   needs.each_is_enough = needs.cores <= std::int64_t{needs.nodes_min} * cores_of_node &&

@@ -57,8 +57,8 @@ void NodeUsage::count_pods(const Job& job, const NodeAllocation& use, int delta)
 // R5.3: the job asked for no memory and no default applies, or for all of it (--mem=0). The
 // configuration of the moment decides, not that of the job's start.
 bool NodeUsage::takes_all_memory(const Job& job) const {
-  const MemoryDemand demand = memory_demand(
-      cluster_.parameters(), cluster_.partition(*job.partition).config, job.request->memory);
+  const MemoryDemand demand =
+      memory_demand(cluster_.parameters(), cluster_.partition(*job.partition).config, *job.request);
   return demand.memory.per == CountedPer::kWholeNode;
 }
 

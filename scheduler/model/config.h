@@ -11,6 +11,7 @@
 
 #include "base/time.h"
 #include "scheduler/model/accounts.h"
+#include "scheduler/model/devices.h"
 #include "scheduler/model/ids.h"
 #include "scheduler/model/licenses.h"
 #include "scheduler/model/limits.h"
@@ -151,6 +152,7 @@ struct ClusterParameters {
   BackfillParameters backfill;
   MemoryLimit default_memory;                               // DefMemPerCPU, DefMemPerNode
   MemoryLimit max_memory;                                   // MaxMemPerCPU, MaxMemPerNode
+  PerGpu default_per_gpu;                                   // DefCpuPerGPU, DefMemPerGPU
   Licenses licenses;                                        // how many there are
   base::Duration timetable_lead = std::chrono::seconds{3};  // 0 where timing is told
   friend bool operator==(const ClusterParameters&, const ClusterParameters&) = default;
@@ -187,6 +189,7 @@ struct PartitionConfig {
   base::Duration grace_time{0};
   MemoryLimit default_memory;
   MemoryLimit max_memory;
+  PerGpu default_per_gpu;
   int min_nodes = 0;
   std::optional<int> max_nodes;
   std::optional<int> max_cpus_per_node;

@@ -104,13 +104,17 @@ Devices devices_left(const Devices& all, const Devices& held) {
   return known ? subtract(all, held) : subtract(all, in_words_of(all, held));
 }
 
+int count_of(const Devices& there, const DeviceKind& kind) {
+  int count = 0;
+  for (const DeviceCount& here : there) {
+    if (meets(here.kind, kind)) count += here.count;
+  }
+  return count;
+}
+
 bool have_devices(const Devices& there, const Devices& asked) {
   return std::ranges::all_of(asked, [&](const DeviceCount& wanted) {
-    int count = 0;
-    for (const DeviceCount& here : there) {
-      if (meets(here.kind, wanted.kind)) count += here.count;
-    }
-    return count >= wanted.count;
+    return count_of(there, wanted.kind) >= wanted.count;
   });
 }
 

@@ -4,6 +4,7 @@
 
 #include <compare>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "scheduler/model/ids.h"
@@ -27,6 +28,15 @@ struct DeviceCount {
 // Of a node, or asked of each node of a job. Each kind is named once, and none with 0; a request
 // has a name with types or without, not both (recorded: Slurm refuses gpu:a:1,gpu:1).
 using Devices = std::vector<DeviceCount>;
+
+// What a job asks for with each of its GPUs, which are the devices of this name; 0 = not said.
+inline constexpr std::string_view kGpuName = "gpu";
+struct PerGpu {
+  int cpus = 0;         // --cpus-per-gpu
+  int tasks = 0;        // --ntasks-per-gpu
+  MemoryMiB memory{0};  // --mem-per-gpu
+  friend bool operator==(const PerGpu&, const PerGpu&) = default;
+};
 
 // Devices of one kind that a job holds on one of its nodes.
 struct DevicesOnNode {
@@ -52,6 +62,9 @@ Devices devices_left(const Devices& all, const Devices& held);
 
 // Returns true if all that is asked is there at the same time.
 bool have_devices(const Devices& there, const Devices& asked);
+
+// Returns how many there are that meet the kind.
+int count_of(const Devices& there, const DeviceKind& kind);
 
 // Returns what a job gets that asks so, without a type in the order of the node (recorded:
 // con_gres_mix). REQUIRES: have_devices(there, asked).

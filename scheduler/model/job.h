@@ -58,8 +58,11 @@ struct JobRequest {  // what a user asks for (1.5)
       false;  // --use-min-nodes: a range of node counts aims at its lower end (4.1)
   MemoryRequest memory;
   MemoryMiB tmp_disk{0};  // --tmp
-  Devices devices;        // on each node: --gres, --gpus-per-node
-  Licenses licenses;      // for the whole job: --licenses
+  // Devices: on each node (--gres, --gpus-per-node), over all nodes (--gpus), for each task
+  // (--gpus-per-task).
+  Devices devices, devices_of_job, devices_per_task;
+  PerGpu per_gpu;
+  Licenses licenses;  // for the whole job: --licenses
   Sharing sharing = Sharing::kAny;
   std::vector<std::string> required_nodes;  // --nodelist
   std::vector<std::string> excluded_nodes;
@@ -89,6 +92,15 @@ struct JobRequest {  // what a user asks for (1.5)
 constexpr int tasks_of(const JobRequest& request, int nodes_count) {
   if (request.tasks) return *request.tasks;
   return asked_product(request.tasks_per_node.value_or(1), nodes_count);
+}
+
+// The devices that each node of the job must have at least: of what is asked for over all nodes
+// there is one on each.
+Devices least_devices(const JobRequest& request);
+// Returns true if it asks for devices at all.
+inline bool asks_for_devices(const JobRequest& request) {
+  return !request.devices.empty() || !request.devices_of_job.empty() ||
+         !request.devices_per_task.empty();
 }
 
 // The part of an allocation on one node. The order of nodes in an allocation counts: the numbers of
@@ -189,15 +201,18 @@ enum class Reason {
   kAssocGrpMemLimit,
   kAssocGrpNodeLimit,
   kAssocGrpBilling,
+  kAssocGrpGres,
   kAssocGrpJobsLimit,
   kAssocGrpWallLimit,
   kAssocMaxCpuPerJobLimit,
   kAssocMaxMemPerJob,
   kAssocMaxNodePerJobLimit,
   kAssocMaxBillingPerJob,
+  kAssocMaxGresPerJob,
   kAssocMaxCpuPerNode,
   kAssocMaxMemPerNode,
   kAssocMaxBillingPerNode,
+  kAssocMaxGresPerNode,
   kAssocMaxJobsLimit,
   kAssocMaxWallDurationPerJobLimit,
   // Of the job's QOS or of its partition's.
@@ -205,29 +220,35 @@ enum class Reason {
   kQosGrpMemLimit,
   kQosGrpNodeLimit,
   kQosGrpBilling,
+  kQosGrpGres,
   kQosGrpJobsLimit,
   kQosGrpWallLimit,
   kQosMaxCpuPerJobLimit,
   kQosMaxMemoryPerJob,
   kQosMaxNodePerJobLimit,
   kQosMaxBillingPerJob,
+  kQosMaxGresPerJob,
   kQosMaxCpuPerNode,
   kQosMaxMemoryPerNode,
   kQosMaxBillingPerNode,
+  kQosMaxGresPerNode,
   kQosMaxCpuPerUserLimit,
   kQosMaxMemoryPerUser,
   kQosMaxNodePerUserLimit,
   kQosMaxBillingPerUser,
+  kQosMaxGresPerUser,
   kQosMaxJobsPerUserLimit,
   kQosMaxWallDurationPerJobLimit,
   kQosMinCpuNotSatisfied,
   kQosMinMemory,
   kQosMinNode,
   kQosMinBilling,
+  kQosMinGres,
   kMaxCpuPerAccount,
   kMaxMemoryPerAccount,
   kMaxNodePerAccount,
   kMaxBillingPerAccount,
+  kMaxGresPerAccount,
   kMaxJobsPerAccount,
 };
 

@@ -75,7 +75,7 @@ bool hardware_fits(const NodeSpec& node, const JobRequest& request, const Memory
 inline bool capacity_fits(const NodeSpec& node, const JobRequest& request,
                           const MemoryDemand& memory) {
   return request.tmp_disk <= node.tmp_disk && memory.mib <= node.memory.value() &&
-         has_devices(node, request.devices);
+         has_devices(node, request);
 }
 
 }  // namespace sched

@@ -143,7 +143,8 @@ auto base_part(const JobRequest& request) {
   return std::tie(request.tasks_per_node, request.tasks_per_core, request.cpus_per_task,
                   request.min_cpus_per_node, request.sockets_per_node, request.cores_per_socket,
                   request.threads_per_core, request.overcommit, request.memory, request.tmp_disk,
-                  request.devices, request.required_nodes, request.excluded_nodes,
+                  request.devices, request.devices_of_job, request.devices_per_task,
+                  request.per_gpu, request.required_nodes, request.excluded_nodes,
                   request.unusable_nodes, request.constraint);
 }
 
@@ -169,7 +170,7 @@ void Placement::find_base(const Job& job, PartitionIndex partition) {
                .request = job.request,
                .constraint = {},
                .memory = memory_demand(cluster_.parameters(), cluster_.partition(partition).config,
-                                       job.request->memory),
+                                       *job.request),
                .excluded = excluded_by(*job.request, cluster_),
                .nodes = {},
                .required = cluster_.named(job.request->required_nodes)};
@@ -275,7 +276,7 @@ NodeSet Placement::base_nodes() const {
   nodes -= base_.excluded;
   const bool all_have_it = base_.memory.mib <= groups_.memory_floor() &&  // 2
                            base_.request->tmp_disk <= groups_.tmp_disk_floor() &&
-                           base_.request->devices.empty();
+                           !asks_for_devices(*base_.request);
   if (all_have_it) return nodes;
   for (int rank = nodes.next(0); rank >= 0; rank = nodes.next(rank + 1)) {
     if (!capacity_fits(cluster_.spec_at(rank), *base_.request, base_.memory)) nodes.reset(rank);
@@ -608,7 +609,7 @@ std::string Placement::describe_never(const Attempt& attempt) const {
     ++allowed;
     if (!hardware_fits(node, *base_.request, base_.memory)) continue;
     ++large;
-    if (!has_devices(node, base_.request->devices)) continue;
+    if (!has_devices(node, *base_.request)) continue;
     ++equipped;
     if (capacity_fits(node, *base_.request, base_.memory)) ++roomy;
   }
@@ -618,6 +619,11 @@ std::string Placement::describe_never(const Attempt& attempt) const {
     return text + ", and " + std::to_string(count) + " of " + std::to_string(all.count()) + " " +
            what;
   };
+  if (cluster_.parameters().select == SelectType::kLinear && shares_devices(*base_.request)) {
+    return "partition " + attempt.partition.config.name +
+           " can never hold it: select/linear has devices of each node alone; ask for them by "
+           "--gres";
+  }
   if (base_.required_count < static_cast<int>(base_.request->required_nodes.size())) {
     return text + ", and not all nodes that it names exist";
   }
@@ -627,7 +633,7 @@ std::string Placement::describe_never(const Attempt& attempt) const {
   if (allowed < wanted) return too_few(allowed, "are not excluded");
   if (large < wanted) return too_few(large, "have the CPUs that it asks for");
   if (equipped < wanted) {
-    return too_few(equipped, "have ") + words_for(base_.request->devices) +
+    return too_few(equipped, "have ") + words_for(least_devices(*base_.request)) +
            ", which it asks for on each";
   }
   if (roomy < wanted) return too_few(roomy, "have the memory and the disk that it asks for");
@@ -658,7 +664,7 @@ std::string Placement::describe_busy(const Attempt& attempt) {
 // How many nodes have the devices free that the job asks of each; if none has enough of a kind, how
 // many of it the best one has.
 std::string Placement::describe_devices() {
-  const Devices& wanted = base_.request->devices;
+  const Devices wanted = least_devices(*base_.request);
   if (wanted.empty()) return "";
   int free = 0;
   std::vector<int> most(wanted.size());

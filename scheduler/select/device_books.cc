@@ -19,6 +19,12 @@ bool DeviceBooks::fit_on(const DeviceDemand& demand, int rank) const {
   return have_devices(held.empty() ? of(rank) : devices_left(of(rank), held), demand.asked);
 }
 
+int DeviceBooks::count_free(const DeviceKind& kind, int rank, bool on_empty_node) const {
+  const Devices& held = held_[index(rank)];
+  if (on_empty_node || held.empty()) return count_of(of(rank), kind);
+  return count_of(devices_left(of(rank), held), kind);
+}
+
 void DeviceBooks::give(const DeviceDemand& demand, int rank, bool on_empty_node,
                        Allocation& to) const {
   const Devices& there = of(rank);

@@ -36,6 +36,8 @@ class DeviceBooks {
     if (demand.asked.empty() && (!demand.all || nodes_holding_ == 0)) return true;
     return fit_on(demand, rank);
   }
+  // Returns how many of the kind are free there, or would be on an empty node.
+  int count_free(const DeviceKind& kind, int rank, bool on_empty_node) const;
   // Appends what the job gets on the node, of what is free there, or of all that it has.
   void give(const DeviceDemand& demand, int rank, bool on_empty_node, Allocation& to) const;
 
@@ -52,6 +54,14 @@ class DeviceBooks {
 // Returns true if the node, were it empty, had the devices that are asked.
 inline bool has_devices(const NodeSpec& node, const Devices& asked) {
   return asked.empty() || have_devices(node.devices, asked);
+}
+// Returns true if devices are asked for over all nodes or for tasks: cons_tres shares them out, and
+// linear cannot (R11.9).
+inline bool shares_devices(const JobRequest& request) {
+  return !request.devices_of_job.empty() || !request.devices_per_task.empty();
+}
+inline bool has_devices(const NodeSpec& node, const JobRequest& request) {
+  return !asks_for_devices(request) || have_devices(node.devices, least_devices(request));
 }
 
 }  // namespace sched

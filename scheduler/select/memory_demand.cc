@@ -15,6 +15,24 @@ std::int64_t quotient_up(std::int64_t value, std::int64_t by) {
   return (value + by - 1) / by;
 }
 
+// --mem-per-gpu, or DefMemPerGPU if the job asks for no memory otherwise; 0 = neither, or the job
+// has no GPUs.
+std::int64_t per_gpu(const ClusterParameters& cluster, const PartitionConfig& partition,
+                     const JobRequest& asked) {
+  if (cluster.select != SelectType::kConsTres || !asks_for_devices(asked)) return 0;
+  if (!std::holds_alternative<std::monostate>(asked.memory)) return 0;
+  const Devices least = least_devices(asked);
+  if (std::ranges::none_of(least,
+                           [](const DeviceCount& each) { return each.kind.name == kGpuName; })) {
+    return 0;
+  }
+  for (const MemoryMiB each :
+       {asked.per_gpu.memory, partition.default_per_gpu.memory, cluster.default_per_gpu.memory}) {
+    if (each > MemoryMiB{0}) return each.value();
+  }
+  return 0;
+}
+
 }  // namespace
 
 // 1.8 as a whole. The limit per CPU of the partition replaces that of the cluster even where the
@@ -22,9 +40,12 @@ std::int64_t quotient_up(std::int64_t value, std::int64_t by) {
 // For example, with MaxMemPerCPU=1000 a job of 2,500 MiB for each CPU gets three times the CPUs, of
 // 834 MiB each; one of 2,500 MiB for each node gets 3 CPUs at least on each node.
 MemoryDemand memory_demand(const ClusterParameters& cluster, const PartitionConfig& partition,
-                           const MemoryRequest& asked) {
+                           const JobRequest& asked) {
+  if (const std::int64_t each = per_gpu(cluster, partition, asked); each > 0) {
+    return {.memory = {}, .mib_per_gpu = cluster.memory ? each : 0};
+  }
   const MemoryRequest amount =
-      memory_asked(asked, partition.default_memory, cluster.default_memory);
+      memory_asked(asked.memory, partition.default_memory, cluster.default_memory);
   const auto* per_cpu = std::get_if<MemoryPerCpu>(&amount);
   const auto* per_node = std::get_if<MemoryPerNode>(&amount);
   MemoryDemand demand;

@@ -17,9 +17,11 @@ struct MemoryDemand {
   // Step 6: what is above a limit per CPU takes more CPUs, whether memory is managed or not.
   int task_factor = 1;  // as many times the CPUs per task
   int node_cpus = 1;    // on each node at least
+  // Charged for each GPU that the job gets, and then for nothing else (R11.9).
+  std::int64_t mib_per_gpu = 0;
 };
 
 MemoryDemand memory_demand(const ClusterParameters& cluster, const PartitionConfig& partition,
-                           const MemoryRequest& asked);
+                           const JobRequest& asked);
 
 }  // namespace sched

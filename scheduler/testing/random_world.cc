@@ -294,7 +294,12 @@ JobRequest random_request(base::Prng& prng, JobId id, const RandomWorld& world, 
   const bool devices = std::any_of(world.nodes.begin(), world.nodes.end(),
                                    [](const NodeSpec& node) { return !node.devices.empty(); });
   if (devices && chance(prng, 2)) {
-    add_devices(request.devices, {"gpu", chance(prng, 2) ? "" : "a"}, 1 + pick(prng, 2));
+    const std::array ways{&JobRequest::devices, &JobRequest::devices_of_job,
+                          &JobRequest::devices_per_task};
+    add_devices(request.*any(prng, ways), {"gpu", chance(prng, 2) ? "" : "a"}, 1 + pick(prng, 2));
+    if (chance(prng, 4)) request.per_gpu.cpus = 1 + pick(prng, 2);
+    if (chance(prng, 4)) request.per_gpu.memory = MemoryMiB{300};
+    if (chance(prng, 8)) request.per_gpu.tasks = 1;
   }
   if (!world.configuration.cluster.licenses.empty() && chance(prng, 2)) {
     request.licenses[chance(prng, 3) ? "bar" : "foo"] = 1 + pick(prng, 2);

@@ -71,7 +71,9 @@ int Attempt::idle_cpus(int rank) const {
   const NodeFacts& facts = occupancy_.facts(rank);
   if (shape_.whole_nodes && occupancy_.idle_cores(rank) != facts.cores_count()) return 0;
   if (shape_.counts_suffice()) {
-    return usable_cpus(shape_, facts, occupancy_.idle_cores(rank), occupancy_.memory().free(rank));
+    const int cores = occupancy_.idle_cores(rank);
+    return with_devices(rank, usable_cpus(shape_, facts, cores, occupancy_.memory().free(rank)),
+                        cores);
   }
   CoreView view{occupancy_};
   view.subtract_busy();
@@ -80,6 +82,28 @@ int Attempt::idle_cpus(int rank) const {
 
 // CPUs on the cores that the view leaves free.
 int Attempt::offered_cpus(int rank, const CoreView& view) const {
+  const int cpus = free_cpus(rank, view);
+  return shape_.kinds.empty() ? cpus : device_limits_on(rank, view).cpus;
+}
+
+DeviceLimits Attempt::device_limits_on(int rank, const CoreView& view) const {
+  return device_limits_on(rank, free_cpus(rank, view),
+                          usable_cores(shape_, occupancy_.facts(rank), view.free(rank)).count());
+}
+
+DeviceLimits Attempt::device_limits_on(int rank, int cpus, int cores) const {
+  const NodeFacts& facts = occupancy_.facts(rank);
+  FreeOnNode free{.cpus = cpus,
+                  .cores = cores,
+                  .memory = ignores_others_ ? facts.memory_mib : occupancy_.memory().free(rank),
+                  .devices = {}};
+  for (const KindDemand& each : shape_.kinds) {
+    free.devices.push_back(occupancy_.devices().count_free(each.kind, rank, ignores_others_));
+  }
+  return device_limits(shape_, facts, free);
+}
+
+int Attempt::free_cpus(int rank, const CoreView& view) const {
   const NodeFacts& facts = occupancy_.facts(rank);
   const CoreSet free = view.free(rank);
   // A job of whole nodes takes no node of which a core is missing (R4.21).
@@ -128,12 +152,17 @@ const Offer& Attempt::view_offer(OfferMemo::Key key, const CoreView& view) {
 // Empty if the offer does not hold the job. The view goes along because CR_LLN compares free cores,
 // and an offer has CPUs, which limits of the job may have cut.
 std::vector<Chosen> Attempt::choose_from(const Offer& offer, const CoreView& view) const {
+  DeviceChoice devices;
+  if (!shape_.kinds.empty()) {
+    devices = [&](int rank) { return device_limits_on(rank, view); };
+  }
   return choose(offer, {.shape = shape_,
                         .occupancy = occupancy_,
                         .view = view,
                         .required = request_.required,
                         .any_required = any_required_,
-                        .idle_last = request_.idle_last});
+                        .idle_last = request_.idle_last,
+                        .devices = devices});
 }
 
 // --- the tests (4.5.2) ---
@@ -303,7 +332,11 @@ std::optional<Attempt::Found> Attempt::find() {
 // because the memory does not suffice for the CPUs that the cores come to: then the whole attempt
 // fails (R4.22).
 std::optional<Allocation> Attempt::place(const Found& found) const {
-  const std::vector<NodeTasks> tasks = distribute_tasks(shape_, found.nodes, occupancy_);
+  std::vector<DeviceLimits> limits(shape_.kinds.empty() ? 0 : found.nodes.size());
+  for (std::size_t i = 0; i < limits.size(); ++i) {
+    limits[i] = device_limits_on(found.nodes[i].rank, found.view);
+  }
+  const std::vector<NodeTasks> tasks = distribute_tasks(shape_, found.nodes, limits, occupancy_);
   Allocation allocation;
   allocation.whole_nodes = shape_.whole_nodes;
   allocation.nodes.reserve(found.nodes.size());
@@ -311,12 +344,61 @@ std::optional<Allocation> Attempt::place(const Found& found) const {
     const int rank = found.nodes[i].rank;
     const NodeFacts& facts = occupancy_.facts(rank);
     const std::int64_t memory = ignores_others_ ? facts.memory_mib : occupancy_.memory().free(rank);
-    const auto use = allocate_node(shape_, facts, found.view.free(rank), tasks[i], memory);
+    const int cores_max = limits.empty() ? kAllCores : limits[i].cores;
+    const auto use =
+        allocate_node(shape_, facts, found.view.free(rank), cores_max, tasks[i], memory);
     if (!use) return std::nullopt;  // the memory is short: the whole attempt fails (R4.22)
     allocation.nodes.push_back(*use);
-    occupancy_.devices().give(shape_.devices, rank, ignores_others_, allocation);
   }
+  if (!give_devices(allocation)) return std::nullopt;
   return allocation;
+}
+
+// How many of its kind each node gives: what was asked of each node or for its tasks. Of a number
+// for the whole job the first nodes give as many as they have, but for one on each node that
+// follows; and then what is still missing.
+bool Attempt::give_devices(Allocation& allocation) const {
+  if (shape_.kinds.empty() && !shape_.devices.all) return true;
+  const DeviceBooks& books = occupancy_.devices();
+  std::vector<Devices> given(allocation.nodes.size());
+  for (const KindDemand& kind : shape_.kinds) {
+    int missing = kind.of_job;
+    for (const bool reserves : {true, false}) {
+      for (std::size_t i = 0; i < given.size(); ++i) {
+        const NodeAllocation& use = allocation.nodes[i];
+        int count = kind.per_node > 0 ? kind.per_node : kind.per_task * use.tasks;
+        if (count > 0 && !reserves) break;
+        if (count == 0) {
+          const int rank = cluster_.rank(use.node);
+          const int held = count_of(given[i], kind.kind);
+          const int here = books.count_free(kind.kind, rank, ignores_others_) - held;
+          const int others = reserves ? static_cast<int>(given.size() - i) - 1 : 0;
+          count = std::max(0, std::min(here, missing - others));
+          if (const int cpus = cpus_for_each_gpu(shape_); reserves && kind.is_gpu && cpus > 0) {
+            count = std::min(count, use.cpus / cpus);
+          }
+          missing -= count;
+        }
+        if (count > 0) add_devices(given[i], kind.kind, count);
+      }
+    }
+  }
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    NodeAllocation& use = allocation.nodes[i];
+    const int rank = cluster_.rank(use.node);
+    const std::size_t before = allocation.devices.size();
+    books.give({.asked = given[i], .all = shape_.devices.all}, rank, ignores_others_, allocation);
+    if (shape_.memory_per_gpu == 0) continue;
+    int gpus = 0;
+    for (std::size_t at = before; at < allocation.devices.size(); ++at) {
+      if (allocation.devices[at].kind.name == kGpuName) gpus += allocation.devices[at].count;
+    }
+    use.memory = MemoryMiB{shape_.memory_per_gpu * gpus};
+    const std::int64_t free =
+        ignores_others_ ? occupancy_.facts(rank).memory_mib : occupancy_.memory().free(rank);
+    if (use.memory.value() > free) return false;
+  }
+  return true;
 }
 
 // The answer for the books as they are at this moment. A search for victims calls it again and

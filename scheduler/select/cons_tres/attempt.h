@@ -18,6 +18,7 @@
 #include "scheduler/select/cheapest.h"
 #include "scheduler/select/cons_tres/choose.h"
 #include "scheduler/select/cons_tres/core_view.h"
+#include "scheduler/select/cons_tres/device_limits.h"
 #include "scheduler/select/cons_tres/occupancy.h"
 #include "scheduler/select/cons_tres/offer.h"
 #include "scheduler/select/cons_tres/shape.h"
@@ -115,6 +116,14 @@ class Attempt {
 
   int idle_cpus(int rank) const;
   int offered_cpus(int rank, const CoreView& view) const;
+  // Without regard to devices.
+  int free_cpus(int rank, const CoreView& view) const;
+  // What devices leave of so many CPUs on so many cores.
+  DeviceLimits device_limits_on(int rank, int cpus, int cores) const;
+  DeviceLimits device_limits_on(int rank, const CoreView& view) const;
+  int with_devices(int rank, int cpus, int cores) const {
+    return shape_.kinds.empty() ? cpus : device_limits_on(rank, cpus, cores).cpus;
+  }
   Offer offer_of(const CoreView& view) const;
   std::vector<Chosen> choose_from(const Offer& offer, const CoreView& view) const;
 
@@ -124,6 +133,7 @@ class Attempt {
   std::vector<const SelectJob*> lower_tier_jobs() const;
   std::optional<Found> test_rows(const CoreView& base);
   std::optional<Allocation> place(const Found& found) const;
+  bool give_devices(Allocation& allocation) const;  // false: the memory for them is short
 
   void prepare();
   const Offer& idle_offer();

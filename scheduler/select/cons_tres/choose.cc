@@ -9,17 +9,65 @@
 namespace sched::cons_tres {
 namespace {
 
+// True if the job wants a number of devices over all its nodes: then their nodes are chosen by
+// devices, too (R11.9).
+bool counts_over_nodes(const Shape& shape) {
+  return std::ranges::any_of(shape.kinds, [](const KindDemand& kind) { return kind.of_job > 0; });
+}
+
+// Devices that nodes give to a job that wants a number of them over all its nodes.
+class DeviceSums {
+ public:
+  explicit DeviceSums(const ChoiceRequest& request)
+      : kinds_{request.shape.kinds},
+        counts_{counts_over_nodes(request.shape)},
+        sums_(counts_ ? kinds_.size() : 0) {}
+
+  bool counts() const { return counts_; }
+  void add(const std::vector<int>& devices) {
+    for (std::size_t i = 0; i < sums_.size(); ++i) sums_[i] += devices[i];
+  }
+  void add(const DeviceSums& other) { add(other.sums_); }
+  bool suffice() const {
+    for (std::size_t i = 0; i < sums_.size(); ++i) {
+      if (sums_[i] < kinds_[i].of_job) return false;
+    }
+    return true;
+  }
+  // With those of a node besides.
+  bool suffice_with(const std::vector<int>& devices) const {
+    for (std::size_t i = 0; i < sums_.size(); ++i) {
+      if (sums_[i] + devices[i] < kinds_[i].of_job) return false;
+    }
+    return true;
+  }
+  bool suffice_with(const DeviceSums& other) const { return suffice_with(other.sums_); }
+
+ private:
+  const std::vector<KindDemand>& kinds_;
+  bool counts_;
+  std::vector<int> sums_;
+};
+
 // Takes nodes one by one and keeps count of what is still missing.
 class Taker {
  public:
   Taker(const Offer& offer, const ChoiceRequest& request)
       : offer_{offer},
+        request_{request},
         shape_{request.shape},
         occupancy_{request.occupancy},
         rem_nodes_{std::max(request.shape.min_nodes, request.shape.req_nodes)},
         min_rem_nodes_{request.shape.min_nodes},
         max_nodes_{request.shape.max_nodes},
-        rem_cpus_{request.shape.min_cpus} {}
+        rem_cpus_{request.shape.min_cpus},
+        devices_{request} {
+    // Nodes beyond the least are taken for their devices alone.
+    if (devices_.counts()) rem_nodes_ = std::min(shape_.min_nodes, shape_.req_nodes);
+    // GPUs bring CPUs with them, of which a node may give as many.
+    most_cpus_ = std::max<std::int64_t>(
+        {rem_cpus_, std::int64_t{shape_.min_gpu_cpus} * rem_nodes_, shape_.min_gpu_cpus_of_job});
+  }
 
   // Leaves one core's CPUs for each node that must still follow. Of 10 CPUs on three nodes at
   // least, a first node that offers 10 gives 8.
@@ -30,20 +78,27 @@ class Taker {
       const int unit = cpus_per_core(shape_, node) *
                        (shape_.unit == SelectUnit::kSocket ? node.cores_per_socket : 1);
       // A node that took all CPUs would leave nothing for the nodes that the job must have besides.
-      const std::int64_t most = rem_cpus_ - std::int64_t{std::max(min_rem_nodes_ - 1, 0)} * unit;
-      if (cpus > most) cpus = static_cast<int>(std::max<std::int64_t>(most, shape_.given_cpus));
+      const std::int64_t most = most_cpus_ - std::int64_t{std::max(min_rem_nodes_ - 1, 0)} * unit;
+      if (cpus > most) {
+        cpus = static_cast<int>(std::max<std::int64_t>(
+            {most, std::int64_t{shape_.given_cpus}, std::int64_t{shape_.min_gpu_cpus}}));
+      }
     }
+    // The cores beyond the offer have been given up.
+    if (!shape_.kinds.empty()) cpus = std::min(cpus, offer_.cpus(rank));
     chosen_.push_back({rank, cpus});
+    if (devices_.counts()) cpus = with_devices(rank, cpus);
     rem_cpus_ -= cpus;
+    most_cpus_ -= cpus;
     --rem_nodes_;
     --min_rem_nodes_;
     --max_nodes_;
   }
 
   bool may_take() const { return max_nodes_ > 0; }
-  bool complete() const { return rem_nodes_ <= 0 && rem_cpus_ <= 0; }
+  bool complete() const { return rem_nodes_ <= 0 && rem_cpus_ <= 0 && devices_.suffice(); }
   // Enough, if not as many nodes as wished for.
-  bool acceptable() const { return rem_cpus_ <= 0 && enough_nodes(0); }
+  bool acceptable() const { return rem_cpus_ <= 0 && enough_nodes(0) && devices_.suffice(); }
   bool enough_nodes(int count) const {
     // Two nodes of "-N2-4" may be missing in the end.
     const int spare = shape_.req_nodes > shape_.min_nodes ? shape_.req_nodes - shape_.min_nodes : 0;
@@ -52,6 +107,7 @@ class Taker {
   int rem_nodes() const { return rem_nodes_; }
   int max_nodes() const { return max_nodes_; }
   std::int64_t rem_cpus() const { return rem_cpus_; }
+  const DeviceSums& devices() const { return devices_; }
 
   std::vector<Chosen> result() && {
     std::sort(chosen_.begin(), chosen_.end(),
@@ -60,11 +116,32 @@ class Taker {
   }
 
  private:
+  // Counts the node's devices, and returns the CPUs that count with them: with --cpus-per-gpu those
+  // of its GPUs (recorded: rnd_pergpu_1, where two tasks and a GPU with one CPU need a node with
+  // two GPUs).
+  int with_devices(int rank, int cpus) {
+    std::vector<int> devices = request_.devices(rank).devices;
+    int of_gpus = 0;
+    if (shape_.cpus_per_gpu > 0 && !shape_.gpu_cpus_by_default) {
+      for (std::size_t i = 0; i < devices.size(); ++i) {
+        const KindDemand& kind = shape_.kinds[i];
+        if (!kind.is_gpu || kind.of_job == 0) continue;
+        devices[i] = std::min(devices[i], cpus / shape_.cpus_per_gpu);
+        of_gpus = std::max(of_gpus, devices[i] * shape_.cpus_per_gpu);
+      }
+    }
+    devices_.add(devices);
+    return of_gpus > 0 ? of_gpus : cpus;
+  }
+
   const Offer& offer_;
+  const ChoiceRequest& request_;
   const Shape& shape_;
   const Occupancy& occupancy_;
   int rem_nodes_, min_rem_nodes_, max_nodes_;
   std::int64_t rem_cpus_;
+  std::int64_t most_cpus_ = 0;  // that a node may give
+  DeviceSums devices_;
   std::vector<Chosen> chosen_;
 };
 
@@ -73,9 +150,23 @@ struct Run {
   int begin = 0, end = 0;
   std::int64_t cpus = 0;
   int nodes = 0;
-  std::uint32_t weight = 0;
+  std::uint64_t weight = 0;
   int first_required = -1;
+  DeviceSums devices;
 };
+
+// Lower is taken first: of nodes of one weight those with more GPUs for the job.
+std::uint64_t weight_of(const ChoiceRequest& request, int rank) {
+  constexpr int kMost = 0xff;
+  const int near = request.devices ? std::min(request.devices(rank).near_gpus, kMost) : 0;
+  return (std::uint64_t{request.occupancy.facts(rank).weight} << 8U) +
+         static_cast<std::uint64_t>(kMost - near);
+}
+
+// True if nodes differ in the GPUs that the job may have of them.
+bool weighs_devices(const Shape& shape) {
+  return !shape.kinds.empty() && (shape.whole_nodes || counts_over_nodes(shape));
+}
 
 // The end of the run of neighbors that begins here.
 int run_end(const Offer& offer, const ChoiceRequest& request, int begin) {
@@ -83,7 +174,13 @@ int run_end(const Offer& offer, const ChoiceRequest& request, int begin) {
   const bool all = offer.count() == offer.nodes().size();
   const int end = all ? offer.count() : offer.nodes().next_absent(begin);
   // --contiguous must not fail because of weights: its runs are not cut at them.
-  if (request.shape.contiguous || request.occupancy.is_of_one_weight()) return end;
+  if (request.shape.contiguous) return end;
+  if (weighs_devices(request.shape)) {
+    int cut = begin + 1;
+    while (cut < end && weight_of(request, cut) == weight_of(request, begin)) ++cut;
+    return cut;
+  }
+  if (request.occupancy.is_of_one_weight()) return end;
   const int cut = request.occupancy.weight_changes().next(begin + 1);
   return cut >= 0 && cut < end ? cut : end;
 }
@@ -107,7 +204,15 @@ std::vector<Run> find_runs(const Offer& offer, const ChoiceRequest& request) {
             // Often all that is offered is one run.
             .cpus = end - begin == offer.count() ? offer.total() : offer.of_run(begin, end),
             .nodes = end - begin,
-            .weight = request.occupancy.facts(begin).weight};
+            .weight = weighs_devices(request.shape) ? weight_of(request, begin)
+                                                    : request.occupancy.facts(begin).weight,
+            .devices = DeviceSums{request}};
+    if (run.devices.counts()) {
+      for (int rank = begin; rank < end; ++rank) {
+        const bool taken = request.any_required && request.required.test(rank);
+        if (!taken) run.devices.add(request.devices(rank).devices);
+      }
+    }
     for (int rank = request.any_required ? request.required.next(begin) : -1;
          rank >= 0 && rank < end; rank = request.required.next(rank + 1)) {
       if (run.first_required < 0) run.first_required = rank;
@@ -133,7 +238,8 @@ Run* best_run(std::vector<Run>& runs, const ChoiceRequest& request, const Taker&
   bool best_suffices = false;
   for (Run& run : runs) {
     if (run.nodes == 0 || (one_block && run.first_required < 0)) continue;
-    const bool suffices = run.cpus >= taker.rem_cpus() && taker.enough_nodes(run.nodes);
+    const bool suffices = run.cpus >= taker.rem_cpus() && taker.enough_nodes(run.nodes) &&
+                          taker.devices().suffice_with(run.devices);
     // One block has to do: a run that does not suffice cannot be added to by another.
     if (contiguous && !suffices) continue;
     bool better = best == nullptr || (best->first_required < 0 && run.first_required >= 0) ||
@@ -145,6 +251,19 @@ Run* best_run(std::vector<Run>& runs, const ChoiceRequest& request, const Taker&
     if (!better) continue;
     best = &run;
     best_suffices = suffices;
+  }
+  return best;
+}
+
+// The node of the run that offers least of those that hold what is still missing; -1: none does.
+int tightest(const Run& run, const Offer& offer, const ChoiceRequest& request, const Taker& taker,
+             int need) {
+  if (!taker.devices().counts()) return offer.tightest(run.begin, run.end, need);
+  int best = -1;
+  for (int rank = run.begin; rank < run.end; ++rank) {
+    if (offer.cpus(rank) < need || request.required.test(rank)) continue;
+    if (!taker.devices().suffice_with(request.devices(rank).devices)) continue;
+    if (best < 0 || offer.cpus(rank) < offer.cpus(best)) best = rank;
   }
   return best;
 }
@@ -164,7 +283,7 @@ void take_run(const Run& run, const Offer& offer, const ChoiceRequest& request, 
   }
   if (taker.rem_nodes() <= 1) {  // one node that holds the rest alone, if there is one
     const auto need = static_cast<int>(std::max<std::int64_t>(taker.rem_cpus(), 0));
-    if (const int single = offer.tightest(run.begin, run.end, need); single >= 0) {
+    if (const int single = tightest(run, offer, request, taker, need); single >= 0) {
       take(single);
       return;
     }
@@ -306,18 +425,22 @@ std::vector<Chosen> choose(const Offer& offer, const ChoiceRequest& request) {
   // small ones, count by count.
   const int min_nodes = request.shape.min_nodes;
   if (offer.count() <= min_nodes || !largest_suffice(offer, request.shape)) return {};
+  // Of a job with devices, CPUs and GPUs together.
+  const auto resources = [&](int rank) {
+    return request.devices ? request.devices(rank).resources : offer.cpus(rank);
+  };
   int most = 0;
   for (int rank = offer.nodes().next(0); rank >= 0; rank = offer.nodes().next(rank + 1)) {
-    most = std::max(most, offer.cpus(rank));
+    most = std::max(most, resources(rank));
   }
   Offer rest = offer;
-  // Nodes that offer at most `count` CPUs are left out. It ends when the job fits, or when so few
+  // Nodes that offer at most so many are left out. It ends when the job fits, or when so few
   // nodes are left that it must have them all.
   for (int count = 1; count < most; ++count) {
     bool changed = false;
     for (int rank = rest.nodes().next(0); rank >= 0 && rest.count() > min_nodes;
          rank = rest.nodes().next(rank + 1)) {
-      if (rest.cpus(rank) > count || request.required.test(rank)) continue;
+      if (resources(rank) > count || request.required.test(rank)) continue;
       rest.set(rank, 0);
       changed = true;
     }

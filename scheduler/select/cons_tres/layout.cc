@@ -174,8 +174,13 @@ std::optional<CoreSet> pick_block(const NodeFacts& node, const CoreSet& free, in
 // one more to each, because its first core is half empty, and the last one to the first node.
 class TaskCounter {
  public:
-  TaskCounter(const Shape& shape, const std::vector<Chosen>& chosen, const Occupancy& occupancy)
-      : shape_{shape}, chosen_{chosen}, occupancy_{occupancy}, nodes_(chosen.size()) {}
+  TaskCounter(const Shape& shape, const std::vector<Chosen>& chosen,
+              const std::vector<DeviceLimits>& devices, const Occupancy& occupancy)
+      : shape_{shape},
+        chosen_{chosen},
+        devices_{devices},
+        occupancy_{occupancy},
+        nodes_(chosen.size()) {}
 
   std::vector<NodeTasks> distribute() {
     tasks_left_ = tasks_count();
@@ -205,7 +210,7 @@ class TaskCounter {
     const int nodes = static_cast<int>(chosen_.size());
     // 4.11 step 1, in the order in which Slurm looks.
     int cpus = nodes * std::max(1, shape_.tasks_per_node);
-    cpus = std::max({cpus, shape_.min_cpus, shape_.given_cpus * nodes});
+    cpus = std::max({cpus, shape_.min_cpus, shape_.given_cpus * nodes, cpus_of_gpus(nodes)});
     if (shape_.overcommit && shape_.tasks > 0) {
       int total = 0;
       for (const Chosen& node : chosen_) total += node.cpus;
@@ -216,12 +221,24 @@ class TaskCounter {
     if (shape_.tasks_per_node != kNoLimit) return shape_.tasks_per_node * nodes;
     return std::max(1, cpus / shape_.cpus_per_task);
   }
+  // CPUs that GPUs bring with them, and tasks.
+  int cpus_of_gpus(int nodes) const {
+    int cpus = 0, tasks = 0;
+    for (const KindDemand& kind : shape_.kinds) {
+      if (!kind.is_gpu) continue;
+      const int gpus = kind.of_job > 0 ? kind.of_job : asked_product(kind.per_node, nodes);
+      cpus += asked_product(gpus, shape_.cpus_per_gpu);
+      tasks += asked_product(gpus, shape_.tasks_per_gpu);
+    }
+    return std::max(cpus, tasks);
+  }
   // A node is full when its CPUs are given out, or when it has its --ntasks-per-node and the CPUs
   // that the job needs there at least.
   bool has_room(std::size_t i) const {
     const bool full = shape_.tasks_per_node != kNoLimit &&
                       nodes_[i].tasks >= shape_.tasks_per_node &&
                       nodes_[i].cpus >= shape_.given_cpus;
+    if (!devices_.empty() && nodes_[i].tasks >= devices_[i].tasks) return false;
     return nodes_[i].cpus < chosen_[i].cpus && !full;
   }
   // False if there are no tasks left.
@@ -236,6 +253,7 @@ class TaskCounter {
 
   const Shape& shape_;
   const std::vector<Chosen>& chosen_;
+  const std::vector<DeviceLimits>& devices_;
   const Occupancy& occupancy_;
   std::vector<NodeTasks> nodes_;
   int tasks_left_ = 0;
@@ -249,12 +267,12 @@ int occupied_cpus(const Shape& shape, const NodeFacts& node, const NodeTasks& ta
   return std::max(tasks.cpus, std::min(tasks.tasks * of_task, node.cores_count() * per_core));
 }
 
-// A job with devices that has one node, or a task on each, picks among as many cores as it needs.
+// A job with devices picks among as many cores as its tasks need (R11.3b).
 // The last core of the socket that has the most is given up until so many are left, of equals the
 // first socket's (recorded: rnd_gres_102, where one task on two sockets of 4 cores gets core 4, and
 // three get 0, 4 and 5; rnd_gres_220, where two tasks on two nodes get core 6 and core 4).
 CoreSet evened_out(const NodeFacts& node, CoreSet free, int cores) {
-  while (free.count() > cores) {
+  while (cores != kAllCores && free.count() > cores) {
     CoreSet fullest;
     for (int socket = 0; socket < node.sockets; ++socket) {
       const CoreSet here = free & socket_cores(node, socket);
@@ -270,8 +288,9 @@ CoreSet evened_out(const NodeFacts& node, CoreSet free, int cores) {
 // 4.11 steps 1 and 2. `chosen` says how many CPUs a node may give at most; the result, in the same
 // order, how many tasks it gets and how many CPUs these take.
 std::vector<NodeTasks> distribute_tasks(const Shape& shape, const std::vector<Chosen>& chosen,
+                                        const std::vector<DeviceLimits>& devices,
                                         const Occupancy& occupancy) {
-  return TaskCounter{shape, chosen, occupancy}.distribute();
+  return TaskCounter{shape, chosen, devices, occupancy}.distribute();
 }
 
 // nullopt if the free cores do not suffice. Equal requests on equal free cores get the same cores,
@@ -300,8 +319,8 @@ std::optional<CoreSet> pick_cores(const Shape& shape, const NodeFacts& node, con
 // The job's part on one node. Whole-node jobs take all cores whatever their tasks need (4.11 step
 // 5). nullopt: the whole attempt fails (R4.22), though the node was offered.
 std::optional<NodeAllocation> allocate_node(const Shape& shape, const NodeFacts& node,
-                                            const CoreSet& free, const NodeTasks& tasks,
-                                            std::int64_t free_memory) {
+                                            const CoreSet& free, int cores_max,
+                                            const NodeTasks& tasks, std::int64_t free_memory) {
   NodeAllocation use{.node = node.index,
                      .cores = node.cores,
                      .cpus = node.cpus_count(),
@@ -309,11 +328,7 @@ std::optional<NodeAllocation> allocate_node(const Shape& shape, const NodeFacts&
                      .memory = MemoryMiB{0}};
   if (!shape.whole_nodes) {
     const int cpus = occupied_cpus(shape, node, tasks);
-    CoreSet usable = usable_cores(shape, node, free);
-    if (!shape.devices.asked.empty() && (shape.one_node || shape.tasks == shape.min_nodes)) {
-      const int per_core = cpus_per_core(shape, node);
-      usable = evened_out(node, usable, (cpus + per_core - 1) / per_core);
-    }
+    const CoreSet usable = evened_out(node, usable_cores(shape, node, free), cores_max);
     const auto cores = pick_cores(shape, node, usable, cpus);
     if (!cores) return std::nullopt;
     use.cores = *cores;

@@ -7,6 +7,7 @@
 
 #include "scheduler/model/job.h"
 #include "scheduler/select/cons_tres/choose.h"
+#include "scheduler/select/cons_tres/device_limits.h"
 #include "scheduler/select/cons_tres/occupancy.h"
 #include "scheduler/select/cons_tres/shape.h"
 
@@ -17,7 +18,9 @@ struct NodeTasks {
   int tasks = 0;
   int cpus = 0;  // of those tasks
 };
+// `devices`: of each of the nodes; empty if the job asks for none.
 std::vector<NodeTasks> distribute_tasks(const Shape& shape, const std::vector<Chosen>& chosen,
+                                        const std::vector<DeviceLimits>& devices,
                                         const Occupancy& occupancy);
 
 // Step 3: cores for `cpus` CPUs out of `free`. Nothing when they do not suffice.
@@ -25,9 +28,10 @@ std::optional<CoreSet> pick_cores(const Shape& shape, const NodeFacts& node, con
                                   int cpus);
 
 // Steps 4 and 5, and R5.5. CPUs and memory of a node follow from its cores; nothing when the memory
-// is not there. `free_memory`: what others have left there.
+// is not there. `free_memory`: what others have left there. `cores_max`: the most that a job with
+// devices picks among.
 std::optional<NodeAllocation> allocate_node(const Shape& shape, const NodeFacts& node,
-                                            const CoreSet& free, const NodeTasks& tasks,
-                                            std::int64_t free_memory);
+                                            const CoreSet& free, int cores_max,
+                                            const NodeTasks& tasks, std::int64_t free_memory);
 
 }  // namespace sched::cons_tres

@@ -1,6 +1,7 @@
 #include "scheduler/select/cons_tres/shape.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 
 #include "scheduler/model/asked_product.h"
@@ -10,9 +11,10 @@ namespace {
 
 // Memory, and the CPUs that a limit per CPU adds for it (1.8).
 void resolve_memory(const ClusterParameters& cluster, const PartitionConfig& partition,
-                    const MemoryRequest& asked, Shape& shape) {
+                    const JobRequest& asked, Shape& shape) {
   const MemoryDemand demand = memory_demand(cluster, partition, asked);
   shape.memory = demand.memory;
+  shape.memory_per_gpu = demand.mib_per_gpu;
   shape.cpus_per_task = asked_product(shape.cpus_per_task, demand.task_factor);
   shape.node_cpus = std::max(shape.node_cpus, demand.node_cpus);
   shape.given_cpus = demand.node_cpus;
@@ -26,12 +28,67 @@ void resolve_threads(const ClusterParameters& cluster, const JobRequest& asked, 
   std::optional<int> tasks_per_core = asked.tasks_per_core;
   // CR_ONE_TASK_PER_CORE is a default: a request for threads or tasks per core overrides it.
   if (!tasks_per_core && !asked.threads_per_core && cluster.one_task_per_core) tasks_per_core = 1;
+  shape.tasks_per_core = tasks_per_core.value_or(kNoLimit);
   if (tasks_per_core) shape.cpus_per_core_max = asked_product(*tasks_per_core, shape.cpus_per_task);
   shape.one_task_per_core = tasks_per_core == 1;
   shape.threads_per_core_max = asked.threads_per_core.value_or(kNoLimit);
   if (asked.threads_per_core &&
       (shape.cpus_per_core_max == kNoLimit || *asked.threads_per_core < shape.cpus_per_core_max)) {
     shape.cpus_per_core_max = *asked.threads_per_core;
+  }
+}
+
+// Every kind that the job names, with what it wants of it.
+std::vector<KindDemand> kinds_of(const JobRequest& asked) {
+  std::vector<KindDemand> kinds;
+  const auto add = [&](const Devices& devices, int KindDemand::*field) {
+    for (const DeviceCount& each : devices) {
+      auto known = std::ranges::find(kinds, each.kind, &KindDemand::kind);
+      if (known == kinds.end()) {
+        kinds.push_back({.kind = each.kind, .is_gpu = each.kind.name == kGpuName});
+        known = std::prev(kinds.end());
+      }
+      (*known).*field = each.count;
+    }
+  };
+  add(asked.devices_of_job, &KindDemand::of_job);
+  add(asked.devices, &KindDemand::per_node);
+  add(asked.devices_per_task, &KindDemand::per_task);
+  return kinds;
+}
+
+// Devices, and the CPUs that GPUs bring with them: those of the job, or by default. As many for
+// each task are as many for the job.
+void resolve_devices(const ClusterParameters& cluster, const PartitionConfig& partition,
+                     const JobRequest& asked, Shape& shape) {
+  const bool tasks_know = asked.tasks.has_value() || asked.tasks_per_node.has_value();
+  shape.kinds = kinds_of(asked);
+  shape.tasks_per_gpu = asked.per_gpu.tasks;
+  shape.cpus_per_gpu = asked.per_gpu.cpus;
+  if (shape.cpus_per_gpu == 0 && asked.cpus_per_task <= 1) {
+    const int of_partition = partition.default_per_gpu.cpus;
+    shape.cpus_per_gpu = of_partition > 0 ? of_partition : cluster.default_per_gpu.cpus;
+    shape.gpu_cpus_by_default = true;
+  }
+  for (KindDemand& kind : shape.kinds) {
+    if (kind.per_task > 0 && kind.of_job == 0 && tasks_know) {
+      kind.of_job = asked_product(kind.per_task, tasks_of(asked, shape.min_nodes));
+    }
+    if (!kind.is_gpu) continue;
+    if (shape.cpus_per_gpu > 0 && kind.per_task > 0) {
+      shape.cpus_per_task =
+          std::max(shape.cpus_per_task, asked_product(kind.per_task, shape.cpus_per_gpu));
+      shape.node_cpus = std::max(shape.node_cpus, shape.cpus_per_task);
+      shape.given_cpus = std::max(shape.given_cpus, shape.cpus_per_task);
+    }
+    const int on_node = kind.per_node > 0   ? kind.per_node
+                        : kind.per_task > 0 ? kind.per_task * shape.tasks_per_node
+                                            : 1;
+    const int in_all = kind.of_job > 0     ? kind.of_job
+                       : kind.per_node > 0 ? asked_product(kind.per_node, shape.min_nodes)
+                                           : 0;
+    shape.min_gpu_cpus += asked_product(shape.cpus_per_gpu, on_node);
+    shape.min_gpu_cpus_of_job += asked_product(shape.cpus_per_gpu, in_all);
   }
 }
 
@@ -82,7 +139,7 @@ int cpus_asked(const Cluster& cluster, const SelectJob& job, int nodes_count) {
   const JobRequest& asked = *job.request;
   if (asked.overcommit) return std::max(nodes_count, asked.min_cpus_per_node.value_or(1));
   const MemoryDemand memory =
-      memory_demand(cluster.parameters(), cluster.partition(job.partition).config, asked.memory);
+      memory_demand(cluster.parameters(), cluster.partition(job.partition).config, asked);
   const int per_task = asked_product(std::max(1, asked.cpus_per_task), memory.task_factor);
   // The greatest of its three ways to ask for CPUs.
   return std::max({asked_product(nodes_count, asked.tasks_per_node.value_or(1)),
@@ -104,7 +161,11 @@ Shape make_shape(const Cluster& cluster, const SelectRequest& request) {
   }
   shape.unit = parameters.unit;
   shape.whole_nodes = request.whole_nodes || shape.node_class == NodeClass::kReserved;
-  shape.devices = {.asked = asked.devices, .all = shape.whole_nodes};
+  if (asks_for_devices(asked)) {
+    shape.devices = {.asked = least_devices(asked), .all = shape.whole_nodes};
+  } else {
+    shape.devices.all = shape.whole_nodes;
+  }
   shape.contiguous = asked.contiguous;
   shape.overcommit = asked.overcommit;
   shape.least_loaded = parameters.least_loaded || partition.config.least_loaded;
@@ -115,7 +176,8 @@ Shape make_shape(const Cluster& cluster, const SelectRequest& request) {
   shape.one_node = asked.max_nodes == 1;
   shape.tasks = asked.tasks.value_or(0);
   // More nodes than tasks are of no use.
-  shape.max_nodes = shape.tasks > 1
+  // One task alone with devices on several nodes would be one, too.
+  shape.max_nodes = shape.tasks > 1 || (shape.tasks == 1 && asks_for_devices(asked))
                         ? std::min(request.max_nodes, std::max(shape.tasks, request.min_nodes))
                         : request.max_nodes;
   shape.cpus_per_task = std::max(1, asked.cpus_per_task);
@@ -125,9 +187,10 @@ Shape make_shape(const Cluster& cluster, const SelectRequest& request) {
   shape.sockets_per_node = asked.sockets_per_node.value_or(1);
   shape.cores_per_socket = asked.cores_per_socket.value_or(1);
   shape.max_cpus_per_node = partition.config.max_cpus_per_node.value_or(kNoLimit);
-  resolve_memory(parameters, partition.config, asked.memory, shape);
+  resolve_memory(parameters, partition.config, asked, shape);
   resolve_threads(parameters, asked, shape);
   resolve_cpus(asked, shape);
+  if (asks_for_devices(asked)) resolve_devices(parameters, partition.config, asked, shape);
   return shape;
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "scheduler/model/cluster.h"
 #include "scheduler/model/job.h"
@@ -19,6 +20,14 @@ enum class NodeClass : std::uint8_t { kShared, kOneRow, kReserved };
 NodeClass class_of(const Partition& partition, const JobRequest& request);
 
 inline constexpr int kNoLimit = 0;  // of the options below that have one
+
+// How many devices of a kind the job wants: on each node, for each task, over all nodes.
+struct KindDemand {
+  DeviceKind kind;
+  int per_node = 0, per_task = 0, of_job = 0;
+  bool is_gpu = false;
+  friend bool operator==(const KindDemand&, const KindDemand&) = default;
+};
 
 struct Shape {
   PartitionIndex partition;
@@ -43,7 +52,14 @@ struct Shape {
   int sockets_per_node = 1, cores_per_socket = 1;
   int max_cpus_per_node = kNoLimit;  // of the partition, over all its jobs
   CountedDemand memory;              // in MiB
-  DeviceDemand devices;              // on each node
+  DeviceDemand devices;              // on each node at least
+  std::vector<KindDemand> kinds;     // of devices that the job asks for
+  int tasks_per_core = kNoLimit;
+  int cpus_per_gpu = 0, tasks_per_gpu = 0;
+  bool gpu_cpus_by_default = false;  // cpus_per_gpu is DefCpuPerGPU
+  std::int64_t memory_per_gpu = 0;   // MiB
+  int min_gpu_cpus = 0;              // that GPUs bring with them on each node at least
+  int min_gpu_cpus_of_job = 0;       // and over all nodes
 
   // No rule of this shape looks at single sockets or at other jobs' cores: a node's offer follows
   // from its number of free cores.
@@ -72,6 +88,14 @@ inline int cores_per_socket_max(const Shape& shape, const NodeFacts& node) {
   const int per_core = cpus_per_core(shape, node);
   return std::min(node.cores_per_socket,
                   (shape.tasks_per_socket * shape.cpus_per_task + per_core - 1) / per_core);
+}
+
+// CPUs that a GPU of the job needs: those that it asks for, those of its tasks, or by default.
+inline int cpus_for_each_gpu(const Shape& shape) {
+  if (shape.tasks_per_gpu > 0 && (shape.cpus_per_gpu == 0 || shape.gpu_cpus_by_default)) {
+    return shape.tasks_per_gpu * shape.cpus_per_task;
+  }
+  return shape.cpus_per_gpu;
 }
 
 // CPUs that a core is charged as.

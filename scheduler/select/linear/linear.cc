@@ -30,7 +30,7 @@ Linear::Linear(const Cluster& cluster) : cluster_{cluster}, books_{cluster} {
 // Returns nothing to count if memory is not a consumable resource.
 CountedDemand Linear::memory_of(const SelectJob& job) const {
   return memory_demand(cluster_.parameters(), cluster_.partition(job.partition).config,
-                       job.request->memory)
+                       *job.request)
       .memory;
 }
 
@@ -39,8 +39,8 @@ CountedDemand Linear::memory_of(const SelectJob& job) const {
 int Linear::min_cpus(const SelectJob& job) const {
   const JobRequest& request = *job.request;
   if (request.overcommit) return 1;
-  const MemoryDemand demand = memory_demand(
-      cluster_.parameters(), cluster_.partition(job.partition).config, request.memory);
+  const MemoryDemand demand =
+      memory_demand(cluster_.parameters(), cluster_.partition(job.partition).config, request);
   return asked_product(tasks_of(request, request.min_nodes), request.cpus_per_task,
                        demand.task_factor);
 }
@@ -327,6 +327,7 @@ Allocation Linear::allocate(const SelectRequest& request, const Ranks& chosen) c
 // The three questions of 3.8: could it ever run, could it run when some jobs have gone, and where
 // does it run now.
 SelectOutcome Linear::select(const SelectRequest& request) {
+  if (shares_devices(*request.job->request)) return {};
   SelectOutcome outcome;
   if (request.mode == SelectMode::kTestOnly) {
     // 3.8, 4.4.2: neither jobs nor memory matter. What asks per CPU for more memory than a node has

@@ -43,6 +43,7 @@ World::World(const std::vector<Nodes>& nodes, const std::vector<PartitionConfig>
       spec.cpus = group.sockets * group.cores * group.threads;
       spec.memory = MemoryMiB{group.memory};
       spec.weight = group.weight;
+      spec.devices = group.devices;
       CHECK(cluster_.upsert_node(spec).ok());
       names.push_back(spec.name);
     }
@@ -82,6 +83,10 @@ std::unique_ptr<World::Job> World::make_job(const Ask& ask) {
   request.contiguous = ask.contiguous;
   request.overcommit = ask.overcommit;
   request.required_nodes = ask.on;
+  request.devices = ask.gres;
+  request.devices_of_job = ask.gpus;
+  request.devices_per_task = ask.gpus_per_task;
+  request.per_gpu = ask.per_gpu;
   job->select.id = request.id;
   job->select.table_order = request.id.number();
   job->select.request = &job->request;
@@ -206,6 +211,9 @@ std::string World::show(const Allocation& allocation) const {
   for (const NodeAllocation& use : allocation.nodes) {
     text += (text.empty() ? "" : " ") + cluster_.node(use.node).name + ":" + show_cores(use.cores);
     if (use.memory.value() > 0) text += "@" + std::to_string(use.memory.value());
+    if (const Devices devices = devices_on(allocation, use.node); !devices.empty()) {
+      text += "+" + to_string(devices);
+    }
   }
   return text;
 }

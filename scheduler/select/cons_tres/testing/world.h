@@ -21,6 +21,7 @@ struct Nodes {
   int sockets = 1, cores = 4, threads = 1;
   std::int64_t memory = 8000;
   std::uint32_t weight = 1;
+  Devices devices = {};
 };
 
 // The request of a test job; a test writes down only what matters to it.
@@ -35,10 +36,12 @@ struct Ask {
   std::vector<std::string> on = {};    // --nodelist
   std::vector<std::string> take = {};  // candidates, in order
   SelectMode mode = SelectMode::kRunNow;
+  Devices gres = {}, gpus = {}, gpus_per_task = {};  // on each node, over all nodes
+  PerGpu per_gpu = {};
 };
 
 struct Placed {
-  std::string where;  // "n1:0-1 n2:0", "" = does not fit
+  std::string where;  // "n1:0-1@200+gpu:2 n2:0", "" = does not fit
   std::vector<std::string> victims;
   std::optional<Allocation> allocation;
 };
