@@ -169,8 +169,8 @@ TEST(ClusterKeys, RefusesWithASentence) {
        "PriorityFlags DEPTH_OBLIVIOUS: not supported yet; leave it out"},
       {{{"PriorityUsageResetPeriod", "NOW"}},
        "PriorityUsageResetPeriod NOW: is a command, not a period; say NONE"},
-      {{{"PriorityWeightTRES", "CPU=10,gres/gpu=5"}},
-       "PriorityWeightTRES gres/gpu: not supported yet; leave it out"},
+      {{{"PriorityWeightTRES", "CPU=10,gres/gpu:a100=5"}},
+       "PriorityWeightTRES gres/gpu:a100: not supported yet; leave it out"},
       {{{"TopologyPlugin", "topology/tree"}},
        "TopologyPlugin=topology/tree: not supported yet; leave it out"},
       {{{"Licenses", "foo:x"}}, "Licenses \"x\": not a whole number"},
@@ -434,8 +434,11 @@ TEST(AccountKeys, ReadSharesAndLimits) {
       read_user_keys(Keys{{"name", "ada"}, {"account", "lab"}, {"Fairshare", "parent"}});
   ASSERT_TRUE(user.ok()) << user.error().message;
   EXPECT_TRUE(user->shares.of_parent);
-  const auto unknown = read_user_keys(Keys{{"name", "ada"}, {"GrpTRES", "gres/gpu=1"}});
-  EXPECT_EQ(unknown.error().message, "GrpTRES gres/gpu: not supported yet; leave it out");
+  const auto gpus = read_user_keys(Keys{{"name", "ada"}, {"GrpTRES", "gres/gpu=1"}});
+  ASSERT_TRUE(gpus.ok()) << gpus.error().message;
+  EXPECT_EQ(gpus->limits.group_tres[sched::Tres::kGpu], 1);
+  const auto unknown = read_user_keys(Keys{{"name", "ada"}, {"GrpTRES", "gres/gpu:a100=1"}});
+  EXPECT_EQ(unknown.error().message, "GrpTRES gres/gpu:a100: not supported yet; leave it out");
 }
 
 // n3 overrides the memory of the DEFAULT line and keeps its CPUs. Partition a has no Nodes, which

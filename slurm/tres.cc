@@ -15,11 +15,12 @@ namespace {
 
 // The trackable resources (TRES) that this scheduler counts. Slurm's names, as in
 // AccountingStorageTRES.
-constexpr std::array<std::pair<std::string_view, sched::Tres>, 4> kNames = {
+constexpr std::array<std::pair<std::string_view, sched::Tres>, 5> kNames = {
     {{"cpu", sched::Tres::kCpu},
      {"mem", sched::Tres::kMemory},
      {"node", sched::Tres::kNode},
-     {"billing", sched::Tres::kBilling}}};
+     {"billing", sched::Tres::kBilling},
+     {"gres/gpu", sched::Tres::kGpu}}};
 
 // Reads each "kind=value" with read(kind, value), a Result. A kind that is named twice has its last
 // value. Kinds that are not named keep the default of `Values`, which for limits is none and for
@@ -38,12 +39,12 @@ base::Result<Values> parse_each(std::string_view what, std::string_view text, co
       values[kind] = *one;
     }
     if (known) continue;
-    // Resources that Slurm has and this scheduler does not (gres/gpu, fs/disk, energy): another
-    // message than for a misspelling.
+    // Resources that Slurm has and this scheduler does not (gres/gpu:a100, fs/disk, energy):
+    // another message than for a misspelling.
     if (name.find('/') != std::string_view::npos || same_word(name, "energy")) {
       return not_supported(std::string{what} + " " + std::string{name});
     }
-    return unknown_word(what, name, {"cpu", "mem", "node", "billing"});
+    return unknown_word(what, name, {"cpu", "mem", "node", "billing", "gres/gpu"});
   }
   return values;
 }

@@ -513,7 +513,7 @@ TEST(Import, MakesATableOfQosIntoQos) {
   EXPECT_EQ(high.limits.user_tres[sched::Tres::kMemory], 100 * 1024);
   EXPECT_EQ(high.limits.user_jobs, 3);
   EXPECT_TRUE(high.no_reserve);
-  EXPECT_THAT(imported.remarks, ElementsAre(StartsWith("qos.txt:3: GrpTRES gres/gpu: ")));
+  EXPECT_THAT(imported.remarks, ElementsAre(StartsWith("qos.txt:3: GrpTRES=gres/gpu=4: ")));
 }
 
 // Both files at once: a partition's QOS is there. Remarks name their file.

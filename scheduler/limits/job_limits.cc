@@ -16,35 +16,36 @@ struct ReasonRow {
 };
 constexpr Reason kNo = Reason::kNone;
 constexpr std::array<ReasonRow, 6> kReasons = {{
-    // The resources stand in the order of Tres: CPUs, memory, nodes, billing units.
+    // The resources stand in the order of Tres: CPUs, memory, nodes, billing units, GPUs.
     {LimitKind::kGroup,
      {{Reason::kQosGrpCpuLimit, Reason::kQosGrpMemLimit, Reason::kQosGrpNodeLimit,
-       Reason::kQosGrpBilling}},
+       Reason::kQosGrpBilling, Reason::kQosGrpGres}},
      {{Reason::kAssocGrpCpuLimit, Reason::kAssocGrpMemLimit, Reason::kAssocGrpNodeLimit,
-       Reason::kAssocGrpBilling}}},
+       Reason::kAssocGrpBilling, Reason::kAssocGrpGres}}},
     {LimitKind::kJob,
      {{Reason::kQosMaxCpuPerJobLimit, Reason::kQosMaxMemoryPerJob, Reason::kQosMaxNodePerJobLimit,
-       Reason::kQosMaxBillingPerJob}},
+       Reason::kQosMaxBillingPerJob, Reason::kQosMaxGresPerJob}},
      {{Reason::kAssocMaxCpuPerJobLimit, Reason::kAssocMaxMemPerJob,
-       Reason::kAssocMaxNodePerJobLimit, Reason::kAssocMaxBillingPerJob}}},
+       Reason::kAssocMaxNodePerJobLimit, Reason::kAssocMaxBillingPerJob,
+       Reason::kAssocMaxGresPerJob}}},
     // There is no number of nodes per node.
     {LimitKind::kNode,
-     {{Reason::kQosMaxCpuPerNode, Reason::kQosMaxMemoryPerNode, kNo,
-       Reason::kQosMaxBillingPerNode}},
+     {{Reason::kQosMaxCpuPerNode, Reason::kQosMaxMemoryPerNode, kNo, Reason::kQosMaxBillingPerNode,
+       Reason::kQosMaxGresPerNode}},
      {{Reason::kAssocMaxCpuPerNode, Reason::kAssocMaxMemPerNode, kNo,
-       Reason::kAssocMaxBillingPerNode}}},
+       Reason::kAssocMaxBillingPerNode, Reason::kAssocMaxGresPerNode}}},
     {LimitKind::kMin,
      {{Reason::kQosMinCpuNotSatisfied, Reason::kQosMinMemory, Reason::kQosMinNode,
-       Reason::kQosMinBilling}},
-     {{kNo, kNo, kNo, kNo}}},
+       Reason::kQosMinBilling, Reason::kQosMinGres}},
+     {{kNo, kNo, kNo, kNo, kNo}}},
     {LimitKind::kUser,
      {{Reason::kQosMaxCpuPerUserLimit, Reason::kQosMaxMemoryPerUser,
-       Reason::kQosMaxNodePerUserLimit, Reason::kQosMaxBillingPerUser}},
-     {{kNo, kNo, kNo, kNo}}},
+       Reason::kQosMaxNodePerUserLimit, Reason::kQosMaxBillingPerUser, Reason::kQosMaxGresPerUser}},
+     {{kNo, kNo, kNo, kNo, kNo}}},
     {LimitKind::kAccount,
      {{Reason::kMaxCpuPerAccount, Reason::kMaxMemoryPerAccount, Reason::kMaxNodePerAccount,
-       Reason::kMaxBillingPerAccount}},
-     {{kNo, kNo, kNo, kNo}}},
+       Reason::kMaxBillingPerAccount, Reason::kMaxGresPerAccount}},
+     {{kNo, kNo, kNo, kNo, kNo}}},
 }};
 
 // Rounded up, as limits are (1.7).
@@ -114,6 +115,8 @@ const char* unit_of(Tres kind) {
       return "nodes";
     case Tres::kBilling:
       return "billing units";
+    case Tres::kGpu:
+      return "GPUs";
   }
   return "";
 }
@@ -147,7 +150,7 @@ std::optional<LimitHit> over_job_limits(const LimitScope& scope, const TresCount
 std::optional<LimitHit> over_limits_with_nodes(const LimitScope& scope, const TresCounts& counts) {
   if (auto hit = over_job_limits(scope, counts, std::nullopt)) return hit;
   const std::int64_t nodes_count = std::max<std::int64_t>(counts[Tres::kNode], 1);
-  for (const Tres kind : {Tres::kCpu, Tres::kMemory, Tres::kBilling}) {
+  for (const Tres kind : {Tres::kCpu, Tres::kMemory, Tres::kBilling, Tres::kGpu}) {
     // The mean and not the fullest node, as Slurm does (R9.9).
     const std::int64_t wanted = counts[kind] / nodes_count;
     if (auto hit =

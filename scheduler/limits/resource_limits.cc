@@ -106,7 +106,7 @@ void ResourceLimits::count_in(Held& held, const Job& job, PartitionIndex partiti
   }
   held.jobs += by;
   const TresCounts counts = sched::held_by(cluster_, job.allocation, partition);
-  for (const Tres kind : {Tres::kCpu, Tres::kMemory, Tres::kBilling}) {
+  for (const Tres kind : {Tres::kCpu, Tres::kMemory, Tres::kBilling, Tres::kGpu}) {
     held.tres[kind] += by * counts[kind];
   }
   // The maps are kept only if some limit is on nodes: they cost as much as the nodes of all jobs.

@@ -1,5 +1,6 @@
 // Trackable resources (TRES): what limits are on, what usage is counted in, and what priorities can
-// be weighted by. Slurm's names; GRES, licenses and energy are not counted here.
+// be weighted by. Slurm's names; of GRES the GPUs of all types; licenses and energy are not counted
+// here.
 #pragma once
 
 #include <array>
@@ -9,12 +10,12 @@
 
 namespace sched {
 
-enum class Tres { kCpu, kMemory, kNode, kBilling };
-inline constexpr std::size_t kTresCount = 4;
+enum class Tres { kCpu, kMemory, kNode, kBilling, kGpu };
+inline constexpr std::size_t kTresCount = 5;
 inline constexpr std::array<Tres, kTresCount> kAllTres = {Tres::kCpu, Tres::kMemory, Tres::kNode,
-                                                          Tres::kBilling};
+                                                          Tres::kBilling, Tres::kGpu};
 
-// One value for each kind: CPUs, MiB, nodes, billing units.
+// One value for each kind: CPUs, MiB, nodes, billing units, GPUs.
 template <typename T>
 struct PerTres {
   std::array<T, kTresCount> values{};

@@ -21,6 +21,17 @@ std::int64_t memory_of_a_node(const Cluster& cluster, const Partition& partition
   return count == 0 ? 0 : sum / count;
 }
 
+// Over all nodes, for all tasks or on each node: the greatest of what the job says.
+std::int64_t gpus_asked(const JobRequest& request, int nodes_count) {
+  const auto gpus = [](const Devices& devices) {
+    std::int64_t count = 0;
+    for (const DeviceCount& each : devices) count += each.kind.name == kGpuName ? each.count : 0;
+    return count;
+  };
+  return std::max({gpus(request.devices_of_job), gpus(request.devices) * nodes_count,
+                   gpus(request.devices_per_task) * tasks_of(request, nodes_count)});
+}
+
 }  // namespace
 
 // For the job-size and TRES factors and for limits before nodes are chosen. A lower bound: the job
@@ -42,6 +53,7 @@ TresCounts requested(const Cluster& cluster, const JobRequest& request, Partitio
     const std::int64_t each = all ? memory_of_a_node(cluster, partition) : per_node->amount.value();
     counts[Tres::kMemory] = asked_amount(each, nodes_count);
   }
+  counts[Tres::kGpu] = gpus_asked(request, nodes_count);
   return counts;
 }
 
@@ -77,6 +89,9 @@ TresCounts held_by(const Cluster& cluster, const Allocation& allocation, Partiti
     held[Tres::kCpu] += use.cpus;
     held[Tres::kMemory] += use.memory.value();
   }
+  for (const DevicesOnNode& use : allocation.devices) {
+    if (use.kind.name == kGpuName) held[Tres::kGpu] += use.count;
+  }
   held[Tres::kNode] = static_cast<std::int64_t>(allocation.nodes.size());
   held[Tres::kBilling] = billing_milli(cluster, partition, held) / kMilli;
   return held;
@@ -93,7 +108,7 @@ std::int64_t billing_milli(const Cluster& cluster, PartitionIndex partition,
   if (!weights) return counts[Tres::kCpu] * kMilli;
   std::int64_t sum = 0;
   std::int64_t most = 0;
-  for (const Tres kind : {Tres::kCpu, Tres::kMemory, Tres::kNode}) {
+  for (const Tres kind : {Tres::kCpu, Tres::kMemory, Tres::kNode, Tres::kGpu}) {
     const std::int64_t billed = (*weights)[kind] * counts[kind];
     sum += billed;
     most = std::max(most, billed);

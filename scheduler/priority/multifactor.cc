@@ -77,6 +77,7 @@ std::int64_t term(std::int64_t weight, std::int64_t factor_ppb) {
 // Cost: O(nodes × partitions they are in). Nodes that are down count: a factor must not change
 // because a node fails.
 PriorityTotals::PriorityTotals(const Cluster& cluster) {
+  const DeviceKind gpu{.name = std::string{kGpuName}, .type = {}};
   nodes_count = cluster.node_count();
   for (const NodeIndex node : cluster.order()) cpus_count += cluster.node(node).cpus;
   of_partition.resize(static_cast<std::size_t>(cluster.partition_slots()));
@@ -90,6 +91,7 @@ PriorityTotals::PriorityTotals(const Cluster& cluster) {
     for (const NodeIndex node : partition.nodes_ranked) {
       counts[Tres::kCpu] += cluster.node(node).cpus;
       counts[Tres::kMemory] += cluster.node(node).memory.value();
+      counts[Tres::kGpu] += count_of(cluster.node(node).devices, gpu);
     }
     // The bill of a job that had the whole partition.
     counts[Tres::kBilling] = billing_milli(cluster, index, counts) / 1000;

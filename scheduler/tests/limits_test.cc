@@ -379,5 +379,46 @@ TEST_F(LimitsTest, MaxWallIsTheLimitOfAJobWithoutOne) {
   EXPECT_EQ(driver_->view(1).state, JobState::kTimeout);
 }
 
+// --- GPUs ---
+
+// A job of two GPUs uses each limit up, whether it asks for them on each node, for each task or in
+// all; one of a CPU alone is not concerned.
+TEST_F(LimitsTest, Gpus) {
+  for (NodeSpec& spec : four_) spec.devices = {{.kind = {.name = "gpu", .type = "a"}, .count = 4}};
+  const Devices one = {{.kind = {.name = "gpu", .type = {}}, .count = 1}};
+  const Devices two = {{.kind = {.name = "gpu", .type = {}}, .count = 2}};
+  const std::vector<std::pair<std::function<void(Limits&)>, std::string>> rows = {
+      {[](Limits& l) { l.group_tres[Tres::kGpu] = 3; }, "QOSGrpGRES"},
+      {[](Limits& l) { l.user_tres[Tres::kGpu] = 3; }, "QOSMaxGRESPerUser"},
+      {[](Limits& l) { l.account_tres[Tres::kGpu] = 3; }, "MaxGRESPerAccount"}};
+  const std::vector<std::function<void(JobRequest&)>> ways = {
+      [&](JobRequest& request) { request.devices = two; },
+      [&](JobRequest& request) { request.devices_of_job = two; },
+      [&](JobRequest& request) { request.devices_per_task = one; }};
+  for (const auto& [set, reason] : rows) {
+    for (const auto& ask : ways) {
+      gold() = {};
+      set(gold());
+      driver_.reset();
+      JobRequest first = tasks(1, 2), second = tasks(2, 2);
+      ask(first);
+      ask(second);
+      submit(first);
+      submit(second);
+      submit(tasks(3, 1));
+      EXPECT_EQ(word(1), "started") << reason;
+      EXPECT_EQ(word(2), reason);
+      EXPECT_EQ(word(3), "started") << reason;
+    }
+  }
+  gold() = {};
+  gold().job_tres[Tres::kGpu] = 1;
+  driver_.reset();
+  JobRequest request = tasks(1, 2);
+  request.devices_of_job = two;
+  submit(request);
+  EXPECT_EQ(word(1), "QOSMaxGRESPerJob");
+}
+
 }  // namespace
 }  // namespace sched::testing
