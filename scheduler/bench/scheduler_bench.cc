@@ -66,6 +66,23 @@ BENCHMARK(cons_tres_start)
     ->UseManualTime()
     ->Unit(benchmark::kMillisecond);
 
+// Eight GPUs of a type on each node, and jobs of one each.
+void cons_tres_start_gres(benchmark::State& state) {
+  const DeviceKind gpu{.name = "gpu", .type = "nvidia-a100-sxm4-80gb"};
+  Setup made = setup(static_cast<int>(state.range(0)) / 8, SelectType::kConsTres, {partition("p")});
+  made.devices = {{.kind = gpu, .count = 8}};
+  JobRequest request = tasks_job(1);
+  request.devices = {{.kind = {.name = "gpu", .type = "a100"}, .count = 1}};
+  start_all(state, made, request);
+}
+BENCHMARK(cons_tres_start_gres)
+    ->Name("ConsTresStart/gres")
+    ->Arg(8000)
+    ->Arg(80000)
+    ->Arg(800000)
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
+
 BENCHMARK(linear_start_labelled)
     ->Name("LinearStart/labelled")
     ->Arg(1000)

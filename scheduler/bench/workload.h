@@ -26,6 +26,7 @@ struct Setup {
   sched::Configuration configuration;
   bool labelled = false;          // nodes as Kubernetes has them: see labelled_node()
   std::optional<int> pods_max{};  // of each node
+  sched::Devices devices{};       // likewise
 };
 
 inline std::string node_name(int index) {
@@ -115,6 +116,7 @@ class World {
     for (int i = 0; i < setup.nodes; ++i) {
       sched::NodeSpec spec = setup.labelled ? labelled_node(i) : node(i);
       if (setup.pods_max) spec.pods_max = setup.pods_max;
+      spec.devices = setup.devices;
       step(sched::NodeUpdate{std::move(spec)});
     }
   }
