@@ -50,6 +50,20 @@ bool names_too_many_tasks(const JobControl& control) {
   return false;
 }
 
+JobState state_of(TaskOutcome outcome) {
+  switch (outcome) {
+    case TaskOutcome::kSucceeded:
+      return JobState::kCompleted;
+    case TaskOutcome::kFailed:
+      return JobState::kFailed;
+    case TaskOutcome::kCancelled:
+      return JobState::kCancelled;
+    case TaskOutcome::kNone:
+      break;
+  }
+  return JobState::kPending;
+}
+
 TaskOutcomes::TaskOutcomes(const ArrayStatus& stored) {
   for (std::size_t at = 0; at < stored.outcomes.size(); ++at) {
     const std::size_t letter = kLetters.find(stored.outcomes[at]);

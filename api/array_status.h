@@ -26,6 +26,8 @@ inline constexpr std::size_t kNamedTasksMax = 10'000;
 bool names_too_many_tasks(const JobControl& control);
 
 enum class TaskOutcome : std::uint8_t { kNone, kSucceeded, kFailed, kCancelled };
+// Of a task that has ended so; Pending if it has not.
+JobState state_of(TaskOutcome outcome);
 
 // Cost of each call but show(): constant, or the highest number that it is about.
 class TaskOutcomes {

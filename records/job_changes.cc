@@ -78,6 +78,10 @@ Record asked_by(const kube::Job& job, const std::string& cluster) {
   return record;
 }
 
+RecordState recorded(kube::JobState state) {
+  return *kube::parse_enum<RecordState>(kube::to_string(state));
+}
+
 // What became of it.
 void add_status(Record& record, const kube::JobStatus& status, const kube::JobSpec& spec) {
   record.restart = status.restarts.value_or(0);
@@ -99,9 +103,7 @@ void add_status(Record& record, const kube::JobStatus& status, const kube::JobSp
     record.elapsed_as_of = status.run_time->as_of;
   }
   if (status.suspend_time) record.suspended = status.suspend_time->elapsed;
-  if (const auto& state = status.state) {
-    record.state = *kube::parse_enum<RecordState>(kube::to_string(*state));
-  }
+  if (const auto& state = status.state) record.state = recorded(*state);
   record.reason = status.reason;
   record.exit_code = status.exit_code;
   if (status.ending && status.ending->by) record.preempted_by = to_string(*status.ending->by);
@@ -115,20 +117,6 @@ Record record_of_job(const kube::Job& job, const std::string& cluster, base::Ins
     set_usage(record, job.status.usage);
   }
   return record;
-}
-
-RecordState state_of(kube::TaskOutcome outcome) {
-  switch (outcome) {
-    case kube::TaskOutcome::kSucceeded:
-      return RecordState::kCompleted;
-    case kube::TaskOutcome::kFailed:
-      return RecordState::kFailed;
-    case kube::TaskOutcome::kCancelled:
-      return RecordState::kCancelled;
-    case kube::TaskOutcome::kNone:
-      break;
-  }
-  return RecordState::kRunning;
 }
 
 // What the ending says that was decided before the pods were gone; an outcome alone is one of
@@ -190,7 +178,7 @@ class ArrayChanges {
                                .submit_time = now_.status.submit_time,
                                .eligible_time = now_.status.eligible_time},
                now_.spec);
-    record.state = state_of(outcome);
+    record.state = recorded(kube::state_of(outcome));
     record.end_time = now_.status.end_time.value_or(seen_at_);
     if (outcome == kube::TaskOutcome::kSucceeded) record.exit_code = 0;
     const auto& ended = now_.status.array->ended;

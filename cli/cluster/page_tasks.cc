@@ -20,20 +20,6 @@ kube::Job one_of(const kube::Job& array) {
   return one;
 }
 
-kube::JobState state_of(kube::TaskOutcome outcome) {
-  switch (outcome) {
-    case kube::TaskOutcome::kSucceeded:
-      return kube::JobState::kCompleted;
-    case kube::TaskOutcome::kFailed:
-      return kube::JobState::kFailed;
-    case kube::TaskOutcome::kCancelled:
-      return kube::JobState::kCancelled;
-    case kube::TaskOutcome::kNone:
-      return kube::JobState::kPending;
-  }
-  return kube::JobState::kPending;
-}
-
 }  // namespace
 
 // 1. the tasks that have an entry

@@ -106,9 +106,7 @@ class Splitter {
     const int code = status.exit_code.value_or(0);
     status.reason.clear();
     status.exit_code = outcome == kube::TaskOutcome::kFailed ? code : 0;
-    status.state = outcome == kube::TaskOutcome::kSucceeded ? kube::JobState::kCompleted
-                   : outcome == kube::TaskOutcome::kFailed  ? kube::JobState::kFailed
-                                                            : kube::JobState::kCancelled;
+    status.state = kube::state_of(outcome);
     return status;
   }
 
