@@ -1,7 +1,7 @@
 # The front door. `make help` lists what there is; CMakePresets.json has the details.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help deps build test dev demo dashboard dashboard-test reference does-it-help dist release bench check check-long cluster-up cluster-down campaign soak sessions clients e2e-kubernetes e2e-target bench-kubernetes format clean
+.PHONY: help deps build test dev demo dashboard dashboard-test reference does-it-help dist release bench check check-long cluster-up cluster-down campaign soak sessions clients records-postgresql alerts-test e2e-kubernetes e2e-target bench-kubernetes format clean
 
 JOBS ?= $(shell nproc)
 WAITING_JOBS ?= $(shell expr $(JOBS) + 1)
@@ -101,6 +101,20 @@ clients: build  ## submitit, Snakemake and dask-jobqueue from PyPI, unmodified, 
 	@test -x $(BUILD)/clients/bin/snakemake || { python3 -m venv $(BUILD)/clients && $(BUILD)/clients/bin/pip install -q $(CLIENTS); }
 	@tools/as-root env PATH="$(abspath $(BUILD))/clients/bin:$$PATH" KUBEGANG_BUILD=$(abspath $(BUILD)) \
 	  e2e/sessions/compare c_submitit c_snakemake c_dask
+
+records-postgresql: deps  ## the copy of records in PostgreSQL, with a server that is killed again and again
+	@tools/install-packages tools/packages-postgresql.txt
+	@cmake --preset release >/dev/null
+	@cmake --build --preset release -j $(JOBS) --target records_postgresql_test
+	@ctest --test-dir $(BUILD) --output-on-failure -R '^records_postgresql_test$$'
+	@tools/tell-skipped $(BUILD)
+
+alerts-test: deps  ## the chart's alerts by promtool (Debian's prometheus; helm)
+	@command -v promtool >/dev/null || tools/install-packages tools/packages-alerts.txt
+	@cmake --preset release >/dev/null
+	@cmake --build --preset release -j $(JOBS) --target chart_test
+	@ctest --test-dir $(BUILD) --output-on-failure -R '^chart_test$$'
+	@tools/tell-skipped $(BUILD)
 
 soak: deps  ## real processes, freezes and kills on the devcluster for an hour (root; SOAK_MINUTES=60 SOAK_SEED=1)
 	@cmake --preset release >/dev/null

@@ -68,6 +68,7 @@ std::vector<std::string> all_switches() {
       "adoption.podGroups=true,adoption.pods=true",  // the one needs the other
       "records.enabled=true",
       "records.api.enabled=true",
+      "records.postgresql.secret=address",
       "schedulerConfig.create=false",
       "schedulerConfig.manage=true",
       "schedulerConfig.spec.timeSlice=5s",

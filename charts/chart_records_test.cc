@@ -1,4 +1,5 @@
-// kubegang-records: off by default, one writer for its database, and no right to write anything.
+// kubegang-records: off by default, one writer for its database, and no right to write anything but
+// how far it has stored Jobs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -43,6 +44,26 @@ TEST_F(Chart, RecordsHaveOneWriterAndAClaimThatStays) {
   EXPECT_THAT(own.dump(), HasSubstr(R"("claimName":"mine")"));
 }
 
+// The operator reads what records write, and neither may more.
+TEST_F(Chart, DeletionsWaitForRecordsWhereThereAreAny) {
+  const auto arguments_in = [](const Objects& objects, const char* deployment) {
+    return find(objects, deployment)["/spec/template/spec/containers/0/args"_json_pointer].dump();
+  };
+  constexpr const char* kOperator = "Deployment/kubegang-operator";
+  EXPECT_THAT(arguments_in(render(), kOperator), Not(HasSubstr("records")));
+  const Objects objects = render(set({"records.enabled=true"}));
+  EXPECT_THAT(arguments_in(objects, kOperator), HasSubstr("--records-lease=kubegang-records"));
+  const json lease = find(objects, "Lease/kubegang-records");
+  EXPECT_EQ(options_of(find(objects, kDeployment)).options.lease,
+            (kube::ObjectKey{lease["metadata"]["namespace"], "kubegang-records"}));
+  const json rule = find(objects, "Role/kubegang-records-lease")["rules"][0];
+  EXPECT_EQ(rule["verbs"], json({"patch"}));
+  EXPECT_EQ(rule["resourceNames"], json({"kubegang-records"}));
+  EXPECT_THAT(
+      find(objects, "Role/kubegang-operator-lease").dump(),
+      HasSubstr(R"("resourceNames":["kubegang-records"],"resources":["leases"],"verbs":["get"])"));
+}
+
 TEST_F(Chart, TheApiOfRecordsIsServedWhereItIsRegistered) {
   const Objects objects = render(set({"records.enabled=true", "records.api.enabled=true"}));
   const auto parsed = options_of(find(objects, kDeployment));
@@ -57,6 +78,24 @@ TEST_F(Chart, TheApiOfRecordsIsServedWhereItIsRegistered) {
       set({"records.enabled=true", "records.api.enabled=true", "records.api.tlsSecret=mine"}));
   EXPECT_NE(half.exit_code, 0);
   EXPECT_THAT(half.output, HasSubstr("records.api.tlsSecret needs records.api.caBundle"));
+}
+
+// The address has a password: it is in a Secret and in no argument.
+TEST_F(Chart, PostgresqlIsNamedByASecret) {
+  EXPECT_THAT(find(render(set({"records.enabled=true"})), kDeployment).dump(),
+              Not(HasSubstr("postgresql")));
+  const Objects objects =
+      render(set({"records.enabled=true", "records.postgresql.secret=mine",
+                  "records.postgresql.key=address", "networkPolicy.enabled=true"}));
+  const json deployment = find(objects, kDeployment);
+  const std::string path = options_of(deployment).options.postgresql_file;
+  const json volume = deployment["/spec/template/spec/volumes/1"_json_pointer];
+  EXPECT_EQ(volume["secret"]["secretName"], "mine");
+  EXPECT_EQ(volume["secret"]["items"], json::parse(R"([{"key": "address", "path": "url"}])"));
+  const json mount = deployment["/spec/template/spec/containers/0/volumeMounts/1"_json_pointer];
+  EXPECT_EQ(mount["name"], volume["name"]);
+  EXPECT_EQ(path, mount["mountPath"].get<std::string>() + "/url");
+  EXPECT_THAT(find(objects, "NetworkPolicy/kubegang")["spec"]["egress"].dump(), HasSubstr("5432"));
 }
 
 }  // namespace

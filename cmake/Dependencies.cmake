@@ -15,6 +15,8 @@ pkg_check_modules(httplib REQUIRED IMPORTED_TARGET cpp-httplib)
 find_library(WSLAY_LIBRARY wslay REQUIRED)
 # The database of kubegang-records.
 pkg_check_modules(sqlite3 REQUIRED IMPORTED_TARGET sqlite3)
+# Its copy in PostgreSQL.
+pkg_check_modules(libpqxx REQUIRED IMPORTED_TARGET libpqxx)
 # PMIx for MPI, and what it needs, as archives: its program runs in images without libraries.
 pkg_check_modules(pmix REQUIRED pmix>=4.2)
 find_library(PMIX_LIBRARY libpmix.a REQUIRED HINTS ${pmix_LIBDIR})

@@ -49,6 +49,9 @@ class Informer {
     std::function<void(const Undecodable&)> on_undecodable{};
     // A list or watch failed and will be tried again; for logs.
     std::function<void(const base::Error&)> on_error{};
+    // All changes up to this version of the API server's store have been delivered. Not called
+    // between those of a list, which have no order.
+    std::function<void(const std::string& version)> on_version{};
   };
   // Drops what is not needed before the object is stored (templates, annotations). Must keep name,
   // namespace, uid and resourceVersion.
@@ -116,6 +119,7 @@ class Informer {
     };
     out.on_undecodable = std::move(handlers.on_undecodable);
     out.on_error = std::move(handlers.on_error);
+    out.on_version = std::move(handlers.on_version);
     return out;
   }
 

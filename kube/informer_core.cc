@@ -103,6 +103,7 @@ base::Duration InformerCore::list() {
   }
   // Only the objects of this list: those that were deleted or mended during a gap are forgotten.
   reported_ = std::move(still_bad);
+  tell_version();
   // Follows the handlers: a reader that sees synced_ finds that they know every object.
   synced_ = true;
   backoff_.reset();
@@ -154,6 +155,7 @@ base::Duration InformerCore::watch(std::stop_token stop) {
         // Bookmarks count as well: they show that the session works.
         event_seen = true;
         on_event(type, object);
+        tell_version();
         return !stop.stop_requested();
       },
       stop);
@@ -291,6 +293,10 @@ void InformerCore::report(const Undecodable& undecodable) {
   if (version == undecodable.resource_version && !version.empty()) return;
   version = undecodable.resource_version;
   if (hooks_.on_undecodable) hooks_.on_undecodable(undecodable);
+}
+
+void InformerCore::tell_version() const {
+  if (hooks_.on_version) hooks_.on_version(resource_version_);
 }
 
 // The error goes to the log, the wait to step()'s caller; the informer itself goes on.

@@ -66,6 +66,7 @@ class InformerCore {
     std::function<void(const Change&)> on_change;
     std::function<void(const Undecodable&)> on_undecodable;  // may be absent
     std::function<void(const base::Error&)> on_error;        // may be absent
+    std::function<void(const std::string&)> on_version;      // may be absent
   };
 
   InformerCore(Client client, const Clock& clock, const ResourceInfo& resource,
@@ -96,6 +97,7 @@ class InformerCore {
   void store(Entry entry);
   void erase(const ObjectKey& key, std::shared_ptr<const void> last);
   void report(const Undecodable& undecodable);
+  void tell_version() const;
   base::Duration failed(const base::Error& error);
 
   Client client_;

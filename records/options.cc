@@ -24,6 +24,16 @@ bool read_address(const std::string& text, Options& options) {
          options.metrics_port <= kPortMax;
 }
 
+// "kubegang-system/kubegang-records"; "" is none.
+bool read_lease(const std::string& text, Options& options) {
+  if (text.empty()) return true;
+  const std::size_t slash = text.find('/');
+  if (slash == std::string::npos) return false;
+  options.lease = kube::ObjectKey{text.substr(0, slash), text.substr(slash + 1)};
+  return !options.lease->ns.empty() && !options.lease->name.empty() &&
+         options.lease->name.find('/') == std::string::npos;
+}
+
 std::string contradiction_in(const Options& options) {
   const bool has_pair = !options.tls_certificate.empty() && !options.tls_key.empty();
   if (options.api_port != 0 && !has_pair) {
@@ -49,6 +59,13 @@ ParsedOptions parse_options(std::vector<std::string> arguments) {
       ->capture_default_str();
   app.add_option("--cluster", options.cluster, "name of the cluster in the records")
       ->capture_default_str();
+  std::string lease;
+  app.add_option("--lease", lease,
+                 "NAMESPACE/NAME of the Lease that says how far Jobs are stored, for "
+                 "kubegang-operator --records-lease (default: none)");
+  app.add_option("--postgresql-file", options.postgresql_file,
+                 "file with the address of a PostgreSQL that gets a copy of the database: "
+                 "postgresql://USER:PASSWORD@HOST/NAME (default: none)");
   app.add_option("--metrics-address", address,
                  "HOST:PORT of /healthz, /readyz and /metrics; port 0 = any free one")
       ->capture_default_str();
@@ -77,6 +94,9 @@ ParsedOptions parse_options(std::vector<std::string> arguments) {
   std::string problem = contradiction_in(options);
   if (!read_address(address, options)) {
     problem = "--metrics-address: invalid address \"" + address + "\" (example: 0.0.0.0:8080)";
+  }
+  if (!read_lease(lease, options)) {
+    problem = "--lease: invalid \"" + lease + "\" (example: kubegang-system/kubegang-records)";
   }
   if (problem.empty()) return parsed;
   parsed.exit_code = kUsage;

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "kube/api/meta.h"
+
 namespace records {
 
 struct Options {
@@ -12,6 +14,10 @@ struct Options {
   std::string context;
   std::string database = "/var/lib/kubegang-records/records.db";
   std::string cluster = "kubegang";  // in the key of each record
+  // File with the address of a PostgreSQL that gets a copy; "" = there is none.
+  std::string postgresql_file{};
+  // That says how far Jobs are stored; absent: none does.
+  std::optional<kube::ObjectKey> lease{};
   std::string metrics_host = "0.0.0.0";
   int metrics_port = 8080;
   // Where the API server asks; port 0: nowhere.

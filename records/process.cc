@@ -21,7 +21,9 @@
 #include "kube/run_loop.h"
 #include "kube/sleeper.h"
 #include "kube/transport_config.h"
+#include "records/acknowledger.h"
 #include "records/api_port.h"
+#include "records/feeder.h"
 #include "records/recorder.h"
 
 namespace records {
@@ -63,6 +65,10 @@ void block_signals() {
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 }
 
+void raise(prometheus::Counter& counter, const std::atomic<std::int64_t>& to) {
+  counter.Increment(static_cast<double>(to) - counter.Value());
+}
+
 class Metrics {
  public:
   void update(const RecorderCounters& counters, std::size_t waiting) {
@@ -72,11 +78,9 @@ class Metrics {
     waiting_.Set(static_cast<double>(waiting));
   }
   std::string render() const { return kube::metrics_text(registry_); }
+  prometheus::Registry& registry() { return registry_; }
 
  private:
-  static void raise(prometheus::Counter& counter, const std::atomic<std::int64_t>& to) {
-    counter.Increment(static_cast<double>(to) - counter.Value());
-  }
   prometheus::Counter& counter(const char* name, const char* help) {
     return prometheus::BuildCounter().Name(name).Help(help).Register(registry_).Add({});
   }
@@ -92,6 +96,38 @@ class Metrics {
                                     .Help("Changes that are not written yet.")
                                     .Register(registry_)
                                     .Add({});
+};
+
+// Of the copy in PostgreSQL, where there is one.
+class CopyMetrics {
+ public:
+  explicit CopyMetrics(prometheus::Registry& registry)
+      : rows_{prometheus::BuildCounter()
+                  .Name("kubegang_records_copied_rows_total")
+                  .Help("Rows written to PostgreSQL.")
+                  .Register(registry)
+                  .Add({})},
+        failures_{prometheus::BuildCounter()
+                      .Name("kubegang_records_copy_failures_total")
+                      .Help("Connections and transactions with PostgreSQL that failed.")
+                      .Register(registry)
+                      .Add({})},
+        behind_{prometheus::BuildGauge()
+                    .Name("kubegang_records_copy_behind_seconds")
+                    .Help("For how long PostgreSQL has not had all that SQLite has.")
+                    .Register(registry)
+                    .Add({})} {}
+
+  void update(const FeederCounters& counters, base::Duration now) {
+    raise(rows_, counters.rows);
+    raise(failures_, counters.failures);
+    behind_.Set(std::chrono::duration<double>(now - base::Duration{counters.complete_at}).count());
+  }
+
+ private:
+  prometheus::Counter& rows_;
+  prometheus::Counter& failures_;
+  prometheus::Gauge& behind_;
 };
 
 // Everything of the API port that may change while the program runs.
@@ -125,6 +161,10 @@ class Process {
         return sentence(status.error().with_context("--api-port").message);
       }
     }
+    if (options_.lease) acknowledge();
+    if (!options_.postgresql_file.empty()) {
+      if (const base::Status status = feed(); !status) return sentence(status.error().message);
+    }
     loops_.start("signals", [this](std::stop_token stop) { return wait_for_signal(stop); });
     loops_.start("watch-jobs",
                  [this](std::stop_token stop) { return follower_.step(std::move(stop)); });
@@ -144,10 +184,39 @@ class Process {
     }
     const std::size_t waiting = queue_.size();
     metrics_.update(recorder_.counters(), waiting);
+    if (feeder_) copy_metrics_->update(feeder_->counters(), clock_.monotonic());
     if (waiting > kWaitingMax) end_now("too many changes wait to be written; ending");
     if (written && *written > 0) return;
     const bool is_soon = !written || !recorder_.is_up_to_date();
     waker_.wait_for(is_soon ? kAfterError : kLongestWait, {});
+  }
+
+  void acknowledge() {
+    acknowledger_.emplace(
+        client_, *options_.lease, [this] { return recorder_.stored_version(); },
+        [](const base::Error& error) {
+          spdlog::warn("not acknowledged error={}", base::log_value(error.message));
+        });
+    loops_.start("acknowledge", [this](std::stop_token) { return acknowledger_->step(); });
+  }
+
+  base::Status feed() {
+    auto reader = Reader::open(options_.database);
+    if (!reader) return reader.error();
+    feeder_.emplace(
+        std::move(*reader), clock_,
+        [this]() -> base::Result<std::string> {
+          auto url = kube::read_config_file(options_.postgresql_file);
+          if (!url) return url.error().with_context("--postgresql-file");
+          while (url->ends_with('\n')) url->pop_back();
+          return url;
+        },
+        [](const base::Error& error) {
+          spdlog::warn("not copied error={}", base::log_value(error.message));
+        });
+    copy_metrics_.emplace(metrics_.registry());
+    loops_.start("postgresql", [this](std::stop_token) { return feeder_->step(); });
+    return {};
   }
 
   base::Status serve_health() {
@@ -233,6 +302,7 @@ class Process {
     loops_.request_stop();
     client_.request_stop();
     if (api_) api_->stop();
+    if (feeder_) feeder_->interrupt();
     loops_.join();
     while (queue_.size() > 0 && recorder_.step()) {
     }
@@ -248,7 +318,10 @@ class Process {
   ChangeQueue queue_;
   JobFollower follower_;
   Recorder recorder_;
+  std::optional<Acknowledger> acknowledger_;
+  std::optional<Feeder> feeder_;
   Metrics metrics_;
+  std::optional<CopyMetrics> copy_metrics_;
   std::unique_ptr<kube::HealthServer> health_;
   std::unique_ptr<ApiPort> api_;
   std::atomic<bool> stopping_{false};
@@ -260,6 +333,8 @@ class Process {
 
 int run_process(const Options& options) {
   block_signals();
+  // A PostgreSQL that does not answer; libpq knows no other default.
+  ::setenv("PGCONNECT_TIMEOUT", "10", 0);
   set_up_log(options.log_level);
   const kube::SystemClock clock;
   const auto config = kube::default_config(options.kubeconfig, {.context = options.context});

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "api/annotations.h"
+#include "api/records_lease.h"
 
 namespace records {
 namespace {
@@ -53,20 +54,29 @@ std::string uid_of(const Change& change) {
 }  // namespace
 
 void ChangeQueue::add(std::vector<Change> changes) {
-  if (changes.empty()) return;
   {
     const std::lock_guard lock{mu_};
     std::ranges::move(changes, std::back_inserter(changes_));
+    has_added_ = true;
   }
   waker_.wake_within(std::chrono::milliseconds{100});
 }
 
-std::vector<Change> ChangeQueue::take(std::size_t most) {
+void ChangeQueue::reach(std::int64_t version) {
   const std::lock_guard lock{mu_};
-  if (changes_.size() <= most) return std::exchange(changes_, {});
+  reached_ = version;
+  if (std::exchange(has_added_, false)) is_reached_ = true;
+}
+
+ChangeQueue::Taken ChangeQueue::take(std::size_t most) {
+  const std::lock_guard lock{mu_};
+  if (changes_.size() <= most) {
+    Taken all{.changes = std::exchange(changes_, {})};
+    if (std::exchange(is_reached_, false)) all.version = reached_;
+    return all;
+  }
   const auto end = changes_.begin() + static_cast<std::ptrdiff_t>(most);
-  std::vector<Change> taken{std::make_move_iterator(changes_.begin()),
-                            std::make_move_iterator(end)};
+  Taken taken{.changes = {std::make_move_iterator(changes_.begin()), std::make_move_iterator(end)}};
   changes_.erase(changes_.begin(), end);
   return taken;
 }
@@ -100,7 +110,11 @@ JobFollower::JobFollower(kube::Client client, const kube::Clock& clock, std::str
                  [on_error](const kube::Undecodable& bad) {
                    on_error(bad.error.with_context(kube::to_string(bad.key)));
                  },
-             .on_error = on_error},
+             .on_error = on_error,
+             .on_version =
+                 [&queue](const std::string& version) {
+                   if (const auto number = kube::version_number(version)) queue.reach(*number);
+                 }},
             keep_what_is_recorded} {}
 
 std::set<std::string> JobFollower::uids() const {
@@ -113,22 +127,29 @@ base::Result<std::size_t> Recorder::step() {
   if (!is_reconciled_ && follower_.has_synced()) {
     if (const base::Status status = reconcile(); !status) return status.error();
   }
-  if (batch_.empty()) batch_ = queue_.take(kBatchMax);
-  const std::size_t count = batch_.size();
+  fill_batch();
+  const std::size_t count = batch_.changes.size();
   if (const base::Status status = write_batch(); !status) return status.error();
+  if (is_reconciled_) stored_version_ = written_version_;
   return count;
 }
 
+void Recorder::fill_batch() {
+  if (batch_.changes.empty() && !batch_.version) batch_ = queue_.take(kBatchMax);
+}
+
 base::Status Recorder::write_batch() {
-  if (batch_.empty()) return {};
-  const base::Status status = writer_.write(batch_);
-  if (!status) {
-    ++counters_.errors;
-    return status;
+  if (!batch_.changes.empty()) {
+    const base::Status status = writer_.write(batch_.changes);
+    if (!status) {
+      ++counters_.errors;
+      return status;
+    }
+    counters_.changes += static_cast<std::int64_t>(batch_.changes.size());
+    ++counters_.batches;
   }
-  counters_.changes += static_cast<std::int64_t>(batch_.size());
-  ++counters_.batches;
-  batch_.clear();
+  written_version_ = batch_.version.value_or(written_version_);
+  batch_ = {};
   return {};
 }
 
@@ -138,21 +159,21 @@ base::Status Recorder::write_batch() {
 base::Status Recorder::reconcile() {
   std::set<std::string> known = follower_.uids();
   for (;;) {
-    if (batch_.empty()) batch_ = queue_.take(kBatchMax);
-    if (batch_.empty()) break;
-    for (const Change& change : batch_) known.insert(uid_of(change));
+    fill_batch();
+    if (batch_.changes.empty()) break;
+    for (const Change& change : batch_.changes) known.insert(uid_of(change));
     if (const base::Status status = write_batch(); !status) return status;
   }
   const auto open = writer_.open_jobs(cluster_);
   if (!open) return open.error();
   for (const std::string& uid : *open) {
     if (known.contains(uid)) continue;
-    batch_.emplace_back(
+    batch_.changes.emplace_back(
         JobGone{.cluster = cluster_, .job_uid = uid, .is_seen = false, .at = clock_.wall()});
   }
-  const auto lost = static_cast<std::int64_t>(batch_.size());
+  const auto lost = static_cast<std::int64_t>(batch_.changes.size());
   if (const base::Status status = write_batch(); !status) {
-    batch_.clear();  // found again by the next try
+    batch_.changes.clear();  // found again by the next try
     return status;
   }
   counters_.lost_jobs += lost;

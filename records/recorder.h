@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -26,15 +27,28 @@ class ChangeQueue {
  public:
   explicit ChangeQueue(kube::Waker& waker) : waker_{waker} {}
 
+  // Of a Job that has changed; may be none.
   void add(std::vector<Change> changes);
+  // All changes of Jobs up to this version of the API server's store have been added.
+  void reach(std::int64_t version);
+
+  struct Taken {
+    std::vector<Change> changes{};
+    // If it has risen by changes of Jobs, and all of them have been taken.
+    std::optional<std::int64_t> version{};
+  };
   // The oldest ones, `most` at most.
-  std::vector<Change> take(std::size_t most);
+  Taken take(std::size_t most);
   std::size_t size() const;
 
  private:
   kube::Waker& waker_;
   mutable std::mutex mu_;
-  std::vector<Change> changes_;  // guarded by mu_
+  // Guarded by mu_:
+  std::vector<Change> changes_;
+  bool has_added_ = false;  // since the version was reached
+  std::int64_t reached_ = 0;
+  bool is_reached_ = false;  // since the last one was taken
 };
 
 // Follows the Jobs of all namespaces. step() belongs to one thread.
@@ -77,8 +91,12 @@ class Recorder {
   // All that existed at the start is written.
   bool is_up_to_date() const { return is_reconciled_; }
   const RecorderCounters& counters() const { return counters_; }
+  // Every state of every Job up to this version is on the disk; -1: the first list is not. Rises
+  // only with what Jobs do. Any thread.
+  std::int64_t stored_version() const { return stored_version_; }
 
  private:
+  void fill_batch();
   base::Status write_batch();
   base::Status reconcile();
 
@@ -87,7 +105,9 @@ class Recorder {
   const JobFollower& follower_;
   const std::string cluster_;
   const kube::Clock& clock_;
-  std::vector<Change> batch_;  // taken and not written
+  ChangeQueue::Taken batch_;  // and not written
+  std::int64_t written_version_ = -1;
+  std::atomic<std::int64_t> stored_version_{-1};
   RecorderCounters counters_;
   std::atomic<bool> is_reconciled_{false};
 };

@@ -141,6 +141,26 @@ TEST_F(ServiceTest, WhatIsDeletedWhileItIsDownIsLostAndTheRestIsNot) {
   EXPECT_EQ(records[1].state, RecordState::kLost);
 }
 
+// A version is not reached while a change of it waits, or before all of a list is there.
+TEST(ChangeQueue, AVersionIsReachedWithItsLastChange) {
+  kube::Waker waker;
+  ChangeQueue queue{waker};
+  queue.reach(4);
+  EXPECT_FALSE(queue.take(10).version) << "no Job has changed";
+  queue.add({JobGone{}, JobGone{}});
+  EXPECT_FALSE(queue.take(1).version);
+  EXPECT_FALSE(queue.take(10).version) << "not reached";
+  queue.reach(7);
+  queue.reach(8);
+  EXPECT_EQ(queue.take(10).version, 8) << "its changes were taken before";
+  queue.reach(9);
+  EXPECT_FALSE(queue.take(10).version) << "a bookmark";
+  queue.add({});
+  queue.reach(12);
+  queue.add({JobGone{}, JobGone{}});
+  EXPECT_FALSE(queue.take(1).version) << "a change may be of 12";
+}
+
 class AnswersTest : public ServiceTest {
  protected:
   AnswersTest() {
@@ -240,6 +260,13 @@ TEST_F(AnswersTest, OnlyTheApiServerIsAnswered) {
   EXPECT_EQ(ask({}, "ann"), 0) << "no certificate";
   (*port)->stop();
   serves.join();
+}
+
+TEST(RecordsOptions, ALeaseHasANamespace) {
+  EXPECT_EQ(parse_options({"--lease", "a/b"}).options.lease, (kube::ObjectKey{"a", "b"}));
+  for (const char* wrong : {"a", "/a", "a/", "a/b/c"}) {
+    EXPECT_EQ(parse_options({"--lease", wrong}).exit_code, 2) << wrong;
+  }
 }
 
 TEST(RecordsOptions, AnApiPortNeedsACertificate) {

@@ -7,77 +7,21 @@
 #include <type_traits>
 #include <utility>
 
-#include "records/record_codec.h"
+#include "records/columns.h"
 
 namespace records {
 namespace {
 
-// 2: what a run has used. A version has more columns than the one before, and else the same.
-constexpr std::int64_t kVersion = 2;
+// 2: what a run has used. 3: when a row was changed. A version has more columns than the one
+// before, and else the same.
+constexpr std::int64_t kVersion = 3;
 constexpr std::int64_t kNoEnd = std::numeric_limits<std::int64_t>::max();
 
 // What a record is known by. NULLs differ from each other in an index, so a job that is no array
 // counts as task -1 there.
 constexpr const char* kKey = "cluster, jobUID, ifnull(task, -1), restart";
-constexpr std::size_t kKeyColumns = 4;  // the first ones
 // By which records are ordered: those without an end come last.
 constexpr const char* kEnd = "ifnull(endTime, 9223372036854775807)";
-
-// Lists the columns.
-class ColumnLister {
- public:
-  struct Column {
-    std::string name;
-    bool is_text = false;
-  };
-  std::vector<Column> columns{};
-
-  template <typename T>
-  void field(std::string_view name, T&) {
-    constexpr bool kIsText = std::is_same_v<T, std::string> || std::is_same_v<T, RecordState>;
-    columns.push_back({std::string{name}, kIsText});
-  }
-  template <typename T>
-  void always(std::string_view name, T& value) {
-    field(name, value);
-  }
-  template <typename T>
-  void nonzero(std::string_view name, T& value) {
-    field(name, value);
-  }
-  void micro_time(std::string_view name, std::optional<base::Instant>& value) {
-    field(name, value);
-  }
-};
-
-const std::vector<ColumnLister::Column>& columns() {
-  static const std::vector<ColumnLister::Column> kColumns = [] {
-    ColumnLister lister;
-    Record record;
-    visit(lister, record);
-    return lister.columns;
-  }();
-  return kColumns;
-}
-
-std::int64_t number_of(std::int64_t value) {
-  return value;
-}
-std::int64_t number_of(std::int32_t value) {
-  return value;
-}
-std::int64_t number_of(bool value) {
-  return value ? 1 : 0;
-}
-std::int64_t number_of(kube::Bytes value) {
-  return value.value();
-}
-std::int64_t number_of(base::Duration value) {
-  return value.count();
-}
-std::int64_t number_of(base::Instant value) {
-  return base::micros_since_epoch(value);
-}
 
 void set_number(std::int64_t value, std::int64_t& out) {
   out = value;
@@ -208,19 +152,30 @@ std::string elapsed_at(const std::string& end) {
          " ELSE elapsed END";
 }
 
+// The number of the transaction, in the rows that it has changed.
+constexpr const char* kChanged = "(SELECT sequence FROM about)";
+constexpr const char* kChangedColumn = "changed INTEGER NOT NULL DEFAULT 0";
+constexpr const char* kSequenceColumn = "sequence INTEGER NOT NULL DEFAULT 0";
+// By which others know this database from one that takes its place.
+constexpr const char* kIdentityColumn = "identity TEXT NOT NULL DEFAULT ''";
+constexpr const char* kChangedIndex = "CREATE INDEX record_changed ON record (changed)";
+constexpr const char* kSetIdentity = "UPDATE about SET identity = lower(hex(randomblob(16)))";
+
 std::string schema() {
   std::string table = "CREATE TABLE record (id INTEGER PRIMARY KEY";
   for (const auto& column : columns()) {
     table += ", " + column.name + (column.is_text ? " TEXT NOT NULL" : " INTEGER");
   }
   const std::string end = kEnd;
-  return table + ");" + "CREATE UNIQUE INDEX record_key ON record (" + kKey + ");" +
+  return table + ", " + kChangedColumn + ");" + kChangedIndex + ";" +
+         "CREATE UNIQUE INDEX record_key ON record (" + kKey + ");" +
          "CREATE INDEX record_end ON record (" + end + ");" +
          "CREATE INDEX record_user ON record (user, " + end + ");" +
          "CREATE INDEX record_namespace ON record (namespace, " + end + ");" +
          "CREATE INDEX record_job ON record (jobID);" +
          "CREATE INDEX record_array ON record (arrayID) WHERE arrayID IS NOT NULL;" +
-         "CREATE TABLE about (since INTEGER NOT NULL);";
+         "CREATE TABLE about (since INTEGER NOT NULL, " + kSequenceColumn + ", " + kIdentityColumn +
+         ");";
 }
 
 // For people and for SQL: times as text in UTC, durations in seconds, sums instead of the parts.
@@ -246,15 +201,15 @@ base::Status make_tables(Database& database, base::Instant now) {
   base::Status status = transaction.begin();
   if (status) status = database.run(schema() + kView);
   if (status) {
-    status =
-        database.run("INSERT INTO about VALUES (" + std::to_string(base::micros_since_epoch(now)) +
-                     "); PRAGMA user_version = " + std::to_string(kVersion));
+    status = database.run("INSERT INTO about (since) VALUES (" +
+                          std::to_string(base::micros_since_epoch(now)) + "); " + kSetIdentity +
+                          "; PRAGMA user_version = " + std::to_string(kVersion));
   }
   return status ? transaction.commit() : status;
 }
 
 // A database of an earlier version gets the columns that it lacks, empty, and the view of this one.
-base::Status migrate(Database& database) {
+base::Status migrate(Database& database, std::int64_t version) {
   auto known = database.prepare("SELECT name FROM pragma_table_info('record')");
   if (!known) return known.error();
   std::set<std::string> names;
@@ -269,6 +224,12 @@ base::Status migrate(Database& database) {
     status = database.run("ALTER TABLE record ADD COLUMN " + column.name +
                           (column.is_text ? " TEXT NOT NULL DEFAULT ''" : " INTEGER"));
   }
+  if (status && version < 3) {
+    status = database.run(std::string{"ALTER TABLE record ADD COLUMN "} + kChangedColumn +
+                          "; ALTER TABLE about ADD COLUMN " + kSequenceColumn +
+                          "; ALTER TABLE about ADD COLUMN " + kIdentityColumn + "; " +
+                          kChangedIndex + "; " + kSetIdentity);
+  }
   if (status) status = database.run("DROP VIEW job");
   if (status) status = database.run(kView);
   if (status) status = database.run("PRAGMA user_version = " + std::to_string(kVersion));
@@ -282,13 +243,18 @@ std::string upsert_sql() {
     const std::string& name = columns()[i].name;
     changed += (changed.empty() ? "" : ", ") + name + " = excluded." + name;
   }
-  return "INSERT INTO record (" + names_of_columns() + ") VALUES (" + parameters() +
-         ") ON CONFLICT (" + kKey + ") DO UPDATE SET " + changed + " WHERE endTime IS NULL";
+  return "INSERT INTO record (" + names_of_columns() + ", changed) VALUES (" + parameters() + ", " +
+         kChanged + ") ON CONFLICT (" + kKey + ") DO UPDATE SET " + changed +
+         ", changed = excluded.changed WHERE endTime IS NULL";
 }
 
 std::string of_task_sql() {
   return "cluster = " + parameter_of("cluster") + " AND jobUID = " + parameter_of("jobUID") +
          " AND ifnull(task, -1) = ifnull(" + parameter_of("task") + ", -1)";
+}
+
+std::string set_changed() {
+  return std::string{"changed = "} + kChanged + ", ";
 }
 
 // What a run has used, as far as it is known.
@@ -304,7 +270,8 @@ std::string used() {
 // A job that waits again has ended a run when it was submitted again.
 std::string close_earlier_sql() {
   const std::string end = parameter_of("submitTime");
-  return "UPDATE record SET endTime = " + end + ", elapsed = " + elapsed_at(end) +
+  return "UPDATE record SET " + set_changed() + "endTime = " + end +
+         ", elapsed = " + elapsed_at(end) +
          ", state = CASE preemptedBy WHEN '' THEN 'Requeued' ELSE 'Preempted' END" + used() +
          " WHERE " + of_task_sql() + " AND restart < " + parameter_of("restart") +
          " AND endTime IS NULL AND " + end + " IS NOT NULL";
@@ -312,20 +279,22 @@ std::string close_earlier_sql() {
 
 std::string end_task_sql() {
   const std::string end = parameter_of("endTime");
-  return "UPDATE record SET endTime = " + end + ", elapsed = " + elapsed_at(end) +
-         ", state = " + parameter_of("state") + ", exitCode = ifnull(" + parameter_of("exitCode") +
-         ", exitCode)" + used() + " WHERE " + of_task_sql() + " AND endTime IS NULL";
+  return "UPDATE record SET " + set_changed() + "endTime = " + end +
+         ", elapsed = " + elapsed_at(end) + ", state = " + parameter_of("state") +
+         ", exitCode = ifnull(" + parameter_of("exitCode") + ", exitCode)" + used() + " WHERE " +
+         of_task_sql() + " AND endTime IS NULL";
 }
 
 std::string add_ended_sql() {
-  return "INSERT INTO record (" + names_of_columns() + ") SELECT " + parameters() +
-         " WHERE NOT EXISTS (SELECT 1 FROM record WHERE " + of_task_sql() + ")";
+  return "INSERT INTO record (" + names_of_columns() + ", changed) SELECT " + parameters() + ", " +
+         kChanged + " WHERE NOT EXISTS (SELECT 1 FROM record WHERE " + of_task_sql() + ")";
 }
 
 // What nobody has seen has no run time beyond what was written.
 constexpr const char* kGoneParameters = " WHERE cluster = ?1 AND jobUID = ?2 AND endTime IS NULL";
 std::string close_gone_sql() {
-  return "UPDATE record SET endTime = ?3, state = ?4, reason = ?5, elapsed = CASE ?4 WHEN 'Lost' "
+  return "UPDATE record SET " + set_changed() +
+         "endTime = ?3, state = ?4, reason = ?5, elapsed = CASE ?4 WHEN 'Lost' "
          "THEN elapsed ELSE " +
          elapsed_at("?3") + " END" + kGoneParameters;
 }
@@ -338,7 +307,7 @@ base::Status prepare_file(Database& database, base::Instant now) {
   if (!version) return version.error();
   if (version->value_or(0) == 0) return make_tables(database, now);
   if (version->value_or(0) == kVersion) return {};
-  if (**version > 0 && **version < kVersion) return migrate(database);
+  if (**version > 0 && **version < kVersion) return migrate(database, **version);
   return base::invalid_argument("the database has version " + std::to_string(**version) +
                                 ", and this program knows " + std::to_string(kVersion));
 }
@@ -373,6 +342,7 @@ base::Status Writer::write(std::span<const Change> changes) {
   if (changes.empty()) return {};
   Transaction transaction{database_};
   base::Status status = transaction.begin();
+  if (status) status = database_.run("UPDATE about SET sequence = sequence + 1");
   for (const Change& change : changes) {
     if (!status) return status;
     status = std::visit([this](const auto& one) { return apply(one); }, change);
@@ -439,12 +409,40 @@ base::Result<base::Instant> Reader::since() const {
   return base::instant_from_micros(since->value_or(0));
 }
 
+base::Result<std::string> Reader::identity() const {
+  auto statement = database_.prepare("SELECT identity FROM about");
+  if (!statement) return statement.error();
+  const auto has_row = statement->step();
+  if (!has_row) return has_row.error();
+  return *has_row ? statement->text(0) : "";
+}
+
+base::Result<ChangedPage> Reader::changed_after(const ChangePlace& place, std::size_t limit) const {
+  auto statement = database_.prepare(
+      "SELECT changed, id, " + names_of_columns() +
+      " FROM record WHERE (changed, id) > (?1, ?2) ORDER BY changed, id LIMIT ?3");
+  if (!statement) return statement.error();
+  statement->bind(1, place.changed);
+  statement->bind(2, place.id);
+  statement->bind(3, static_cast<std::int64_t>(limit));
+  ChangedPage page{.last = place};
+  auto has_row = statement->step();
+  for (; has_row && *has_row; has_row = statement->step()) {
+    page.last = {.changed = statement->integer(0), .id = statement->integer(1)};
+    RowReader reader{*statement, 2};
+    visit(reader, page.records.emplace_back());
+  }
+  if (!has_row) return has_row.error();
+  return page;
+}
+
 // The order is that of the indexes, so that a page costs what it has, wherever it begins. A plus
 // before a column keeps its index out of use: all records are of one cluster.
 base::Result<Page> Reader::find(const Query& query) const {
   const std::string end = kEnd;
   std::string sql = "SELECT id, " + end + ", " + names_of_columns() +
-                    " FROM record WHERE +cluster = ?1 AND " + end + " >= ?2 AND submitTime <= ?3";
+                    " FROM record WHERE (?1 = '' OR +cluster = ?1) AND " + end +
+                    " >= ?2 AND submitTime <= ?3";
   if (!query.ns.empty()) sql += " AND namespace = ?4";
   if (query.user) sql += " AND user IN (?5, '')";
   if (query.after) sql += " AND (" + end + ", id) > (?6, ?7)";

@@ -55,7 +55,7 @@ struct Place {
 // Records that were there between `from` and `until`, ordered by their end; those that have not
 // ended come last.
 struct Query {
-  std::string cluster{};
+  std::string cluster{};              // "" = all
   std::string ns{};                   // "" = all
   std::optional<std::string> user{};  // with the records that name no user
   std::vector<std::int64_t> jobs{};   // numbers of jobs or arrays; empty = all
@@ -70,12 +70,29 @@ struct Page {
   std::optional<Place> next{};  // absent: there are no more
 };
 
+// The place of a record in the order in which they were changed. A transaction that comes later has
+// only places behind those of the earlier ones.
+struct ChangePlace {
+  std::int64_t changed = -1;
+  std::int64_t id = 0;
+  friend bool operator==(const ChangePlace&, const ChangePlace&) = default;
+};
+
+struct ChangedPage {
+  std::vector<Record> records{};
+  ChangePlace last{};  // of the last one
+};
+
 // One thread at a time.
 class Reader {
  public:
   static base::Result<Reader> open(const std::string& path);
 
   base::Result<Page> find(const Query& query) const;
+  // The records that were changed behind that place, each as it is now.
+  base::Result<ChangedPage> changed_after(const ChangePlace& place, std::size_t limit) const;
+  // Of this database, and no other one.
+  base::Result<std::string> identity() const;
   // Since when there are records.
   base::Result<base::Instant> since() const;
 

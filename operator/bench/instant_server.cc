@@ -114,6 +114,10 @@ Outcome InstantServer::carry_out(const PutUsage& effect) {
   return UsagePut{store(std::move(object)), base::Error{base::Code::kInternal, ""}};
 }
 
+Outcome InstantServer::carry_out(const ReadRecorded&) {
+  return RecordedRead{base::Error{base::Code::kNotFound, "no records"}};
+}
+
 // REQUIRES: the Job exists.
 Outcome InstantServer::carry_out(const ReadTemplate& effect) {
   return TemplateRead{effect.uid, job(effect.job)};

@@ -70,6 +70,7 @@ class InstantServer final : public Writer {
   Outcome carry_out(const NotePod& effect);
   Outcome carry_out(const CreateJob& effect);
   Outcome carry_out(const DeleteJob& effect);
+  Outcome carry_out(const ReadRecorded& effect);
   Outcome carry_out(const MakeForecast& effect);
   Outcome carry_out(const DeleteOrphan& effect);
 

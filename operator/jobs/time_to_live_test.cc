@@ -103,5 +103,90 @@ TEST(TimeToLive, LeavesAJobWhoseEndHasNoTime) {
   EXPECT_EQ(ttl.next_due(kEnd), base::kNever);
 }
 
+// With kubegang-records.
+class TimeToLiveWithRecords : public ::testing::Test {
+ protected:
+  TimeToLiveWithRecords() { ttl_.wait_for_records({"kubegang-system", "kubegang-records"}); }
+
+  // A Job that has ended, as it is stored in that version.
+  static kube::Job stored(const std::string& uid, const std::string& version) {
+    kube::Job job = lives(minutes{1}, uid);
+    job.metadata.resource_version = version;
+    job.status = ended(kEnd);
+    return job;
+  }
+  void observe(const kube::Job& job) { ttl_.observe(job, ended(kEnd)); }
+  void answer(std::int64_t version, base::Instant now) {
+    kube::Lease lease;
+    lease.metadata.annotations["kubegang.io/recorded-version"] = std::to_string(version);
+    ttl_.answered({lease}, now);
+  }
+
+  TimeToLive ttl_;
+  const base::Instant over_ = kEnd + minutes{1};
+};
+
+TEST_F(TimeToLiveWithRecords, DeletesTheVersionThatIsRecorded) {
+  observe(stored("a", "7"));
+  observe(stored("b", "9"));
+  EXPECT_FALSE(ttl_.due_question(over_)) << "nothing waits for the answer";
+  EXPECT_TRUE(ttl_.due(over_, kTtlRoom).empty());
+  EXPECT_EQ(ttl_.due_question(over_), (ReadRecorded{{"kubegang-system", "kubegang-records"}}));
+  EXPECT_FALSE(ttl_.due_question(over_)) << "one at a time";
+  answer(8, over_);
+  EXPECT_EQ(ttl_.due(over_, kTtlRoom), (std::vector<DeleteJob>{{kKey, "a", "7"}}));
+  EXPECT_EQ(ttl_.waiting_count(), 1U);
+  EXPECT_EQ(ttl_.next_due(over_), over_ + seconds{10}) << "the next question";
+  EXPECT_TRUE(ttl_.due_question(over_ + seconds{10}));
+  answer(9, over_ + seconds{10});
+  EXPECT_EQ(ttl_.due(over_ + seconds{10}, kTtlRoom), (std::vector<DeleteJob>{{kKey, "b", "9"}}));
+  EXPECT_EQ(ttl_.unrecorded_count(), 0);
+}
+
+// The version before the end is recorded, which says nothing of the end.
+TEST_F(TimeToLiveWithRecords, WaitsForTheEndThatIsNotStoredYet) {
+  kube::Job running = stored("a", "7");
+  running.status.end_time.reset();
+  observe(running);
+  EXPECT_TRUE(ttl_.due(over_, kTtlRoom).empty());
+  answer(7, over_);
+  EXPECT_TRUE(ttl_.due(over_, kTtlRoom).empty());
+  observe(stored("a", "8"));
+  answer(8, over_ + seconds{10});
+  EXPECT_EQ(ttl_.due(over_ + seconds{10}, kTtlRoom), (std::vector<DeleteJob>{{kKey, "a", "8"}}));
+}
+
+TEST_F(TimeToLiveWithRecords, WaitsForADayAtMost) {
+  observe(stored("a", "7"));
+  EXPECT_TRUE(ttl_.due(over_, kTtlRoom).empty());
+  EXPECT_TRUE(ttl_.due_question(over_));
+  ttl_.answered({base::Error{base::Code::kNotFound, "no Lease"}}, over_);
+  EXPECT_EQ(ttl_.next_due(over_), over_ + minutes{1}) << "asks less often what fails";
+  const base::Instant day_later = over_ + std::chrono::hours{24};
+  EXPECT_TRUE(ttl_.due(day_later - seconds{1}, kTtlRoom).empty());
+  EXPECT_EQ(ttl_.due(day_later, kTtlRoom), (std::vector<DeleteJob>{{kKey, "a"}}));
+  EXPECT_EQ(ttl_.due(day_later + minutes{1}, kTtlRoom).size(), 1U) << "tried again";
+  EXPECT_EQ(ttl_.unrecorded_count(), 1) << "and counted once";
+  EXPECT_EQ(ttl_.waiting_count(), 0U);
+}
+
+// Thousands that wait keep no room from those that may go.
+TEST_F(TimeToLiveWithRecords, WhatWaitsTakesNoRoom) {
+  answer(5, over_);
+  for (int i = 0; i < 50; ++i) observe(stored("late" + std::to_string(i), "9"));
+  observe(stored("z", "5"));
+  EXPECT_EQ(ttl_.due(over_, 1), (std::vector<DeleteJob>{{kKey, "z", "5"}}));
+  for (int i = 0; i < 50; ++i) ttl_.forget("late" + std::to_string(i));
+  EXPECT_EQ(ttl_.waiting_count(), 0U);
+}
+
+// An answer is no run of a job, and is not recorded.
+TEST_F(TimeToLiveWithRecords, AnAnswerDoesNotWait) {
+  kube::JobStatus status;
+  status.forecast.emplace().as_of = kEnd;
+  ttl_.observe(lives(std::nullopt), status);
+  EXPECT_EQ(ttl_.due(kEnd + minutes{1}, kTtlRoom), std::vector{kDelete});
+}
+
 }  // namespace
 }  // namespace control

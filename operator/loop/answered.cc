@@ -130,6 +130,13 @@ void ControlLoop::answered(TimetableDeleted&& outcome) {
   for (const std::string& uid : nodes_.jobs_on(node)) jobs_.touch(uid);
 }
 
+void ControlLoop::answered(RecordedRead&& outcome) {
+  time_to_live_.answered(outcome, now_);
+  if (outcome.lease.ok()) return;
+  report_.warn("how far jobs are recorded is not known; those that have ended are kept",
+               {{"error", outcome.lease.error().message}});
+}
+
 // Nothing waits for the record: a write that failed is tried again after its back-off.
 void ControlLoop::answered(UsagePut&& outcome) {
   const WriteEnd end = usage_.answered(outcome, now_);

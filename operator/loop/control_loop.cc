@@ -217,8 +217,8 @@ void ControlLoop::end_task(JobRecord& task) {
       task.status.urgency() == WriteUrgency::kClean && !task.status.is_in_flight();
   if (!is_stored || task.start.launching || !task.start.creating.empty()) return;
   // The pods that stay need neither. A task that was canceled while it waited again has no slots.
-  const bool may_have_some = task.start.slots.empty() ? task.wanted().starts.value_or(0) > 0
-                                                      : task.start.slots.size() > 1;
+  const bool may_have_some =
+      task.start.slots.empty() ? task.wanted().starts.value_or(0) > 0 : task.start.slots.size() > 1;
   if (task.object->spec.batch && may_have_some) {
     writer_.submit(DeleteStepObjects{task.key, task.uid, task.wanted().starts.value_or(0)});
   }
@@ -348,7 +348,9 @@ void ControlLoop::write_due_informing() {
   if (auto question = forecasts_.due()) writer_.submit(std::move(*question));
   writer_.submit_all(statuses_.due_informing_jobs(now_, term_));
   // Last: nothing waits for finished jobs to go, and after an absence there are thousands of them.
-  if (ends_by_time_) writer_.submit_all(time_to_live_.due(now_, writer_.room()));
+  if (!ends_by_time_) return;
+  writer_.submit_all(time_to_live_.due(now_, writer_.room()));
+  if (auto question = time_to_live_.due_question(now_)) writer_.submit(std::move(*question));
 }
 
 void ControlLoop::count_licenses() {
@@ -366,6 +368,8 @@ void ControlLoop::count() {
   counters_.nodes_known = nodes_.size();
   counters_.jobs_finished = jobs_.put_away_count();
   const base::Duration of_all = lag_.behind_count() * kLagEveryOfEach;
+  counters_.jobs_unrecorded = static_cast<std::int64_t>(time_to_live_.waiting_count());
+  counters_.unrecorded_deletes = time_to_live_.unrecorded_count();
   if (now_ - lag_taken_at_ < std::max(kLagEvery, of_all)) return;
   lag_taken_at_ = now_;
   // A node that is down obeys nothing; that is not lag.

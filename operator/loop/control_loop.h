@@ -82,6 +82,10 @@ class ControlLoop {
   // Pods with our scheduling gate get Jobs. Before the first step.
   void adopt_pods(GatedPods::Adopts adopts) { gated_.adopt(adopts); }
 
+  // No Job is deleted for its age before kubegang-records has stored it, as this Lease says. Before
+  // the first step.
+  void wait_for_records(kube::ObjectKey lease) { time_to_live_.wait_for_records(std::move(lease)); }
+
   // The wall clock of this machine differs from the API servers', and nobody else leads. Jobs start
   // and end as ever, but none ends because its time is over, and none is deleted for its age.
   // Before the first step.
@@ -201,6 +205,7 @@ class ControlLoop {
   void answered(PodNoted&& outcome);
   void answered(JobCreated&& outcome);
   void answered(JobDeleted&& outcome);
+  void answered(RecordedRead&& outcome);
   void answered(OrphanDeleted&&) {}  // the watch tells
   void answered(ForecastMade&& outcome) { forecasts_.answered(std::move(outcome)); }
   void count_end(WriteEnd end);

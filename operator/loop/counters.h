@@ -58,6 +58,8 @@ struct LoopCounters {
   std::int64_t jobs_suspended = 0;
   std::int64_t jobs_finished = 0;              // of which nothing but their objects is kept
   std::map<std::string, LicenseUse> licenses;  // by name, as configured
+  std::int64_t jobs_unrecorded = 0;            // whose deletion waits for records
+  std::int64_t unrecorded_deletes = 0;         // that did not wait any longer
   StartErrors start_errors;                    // of jobs that had an expected start
   base::Duration timetable_lag{0};             // of the node that has not obeyed for longest
   bool clock_trusted = true;                   // false: no job ends because its time is over

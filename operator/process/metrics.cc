@@ -34,6 +34,9 @@ constexpr CounterField kCounters[] = {
 };
 
 // The jobs by state are one metric with a label, as Prometheus recommends for parts of a sum.
+    {"kubegang_operator_unrecorded_deletes_total",
+     "Jobs deleted for their age that were not recorded within a day.",
+     &LoopCounters::unrecorded_deletes},
 struct GaugeField {
   const char* state;
   std::int64_t LoopCounters::*field;
@@ -98,6 +101,7 @@ struct Metrics::Families {
   prometheus::Family<prometheus::Gauge>* licenses = nullptr;         // a gauge for each name
   prometheus::Family<prometheus::Gauge>* licenses_in_use = nullptr;  // likewise
   prometheus::Gauge* term = nullptr;
+  prometheus::Gauge* unrecorded = nullptr;
   prometheus::Gauge* timetable_lag = nullptr;
   prometheus::Gauge* clock_trusted = nullptr;
   prometheus::Histogram* step_seconds = nullptr;
@@ -115,6 +119,7 @@ struct Metrics::Families {
   void add_totals();
 };
 
+  void add_ended();
 // Everything is registered at the beginning, so a metric is there with 0 before anything has
 // happened.
 Metrics::Metrics() : families_{std::make_unique<Families>()} {
@@ -135,11 +140,7 @@ Metrics::Metrics() : families_{std::make_unique<Families>()} {
   for (const GaugeField& field : kJobGauges) {
     families_->jobs.push_back(&jobs.Add({{"state", field.state}}));
   }
-  families_->finished = &prometheus::BuildGauge()
-                             .Name("kubegang_operator_finished_jobs")
-                             .Help("Jobs that have ended and whose objects are still there.")
-                             .Register(registry)
-                             .Add({});
+  families_->add_ended();
   families_->licenses = &prometheus::BuildGauge()
                              .Name("kubegang_operator_licenses")
                              .Help("Licenses that there are, by name.")
@@ -187,6 +188,19 @@ Metrics::Metrics() : families_{std::make_unique<Families>()} {
 // Of what has labels that come with jobs there is nothing before the first job.
 void Metrics::Families::add_totals() {
   const auto histograms = [this](const char* name, const char* help) {
+void Metrics::Families::add_ended() {
+  finished = &prometheus::BuildGauge()
+                  .Name("kubegang_operator_finished_jobs")
+                  .Help("Jobs that have ended and whose objects are still there.")
+                  .Register(registry)
+                  .Add({});
+  unrecorded = &prometheus::BuildGauge()
+                    .Name("kubegang_operator_unrecorded_jobs")
+                    .Help("Jobs whose deletion waits until they are recorded.")
+                    .Register(registry)
+                    .Add({});
+}
+
     return &prometheus::BuildHistogram().Name(name).Help(help).Register(registry);
   };
   const auto counts = [this](const char* name, const char* help) {
@@ -228,6 +242,7 @@ void Metrics::update(const LoopCounters& counters, const JobTotals& totals, std:
   show_licenses(counters.licenses);
   families_->term->Set(static_cast<double>(term));
   families_->timetable_lag->Set(std::chrono::duration<double>(counters.timetable_lag).count());
+  families_->unrecorded->Set(static_cast<double>(counters.jobs_unrecorded));
   families_->clock_trusted->Set(counters.clock_trusted ? 1 : 0);
   families_->step_seconds->Observe(std::chrono::duration<double>(took).count());
   raise(*families_->start_errors, families_->last.start_errors, counters.start_errors);

@@ -78,6 +78,16 @@ void add_launcher(CLI::App& app, Options& options) {
       ->capture_default_str();
 }
 
+// The programs that it works with.
+void add_neighbors(CLI::App& app, Options& options) {
+  app.add_option("--agents-namespace", options.agents_namespace,
+                 "namespace of the agents' pods: a node without a ready one takes no new jobs "
+                 "(default: agents are not pods, only their own word counts)");
+  app.add_option("--records-lease", options.records_lease,
+                 "name of the Lease of kubegang-records: Jobs that have ended are not deleted "
+                 "before it says that they are recorded, for a day at most (default: none)");
+}
+
 }  // namespace
 
 // Durations are read after CLI11, so that all flags take Go's notation (15s, 1m30s) as other
@@ -107,9 +117,7 @@ ParsedOptions parse_options(std::vector<std::string> arguments) {
   app.add_option("--context", options.context, "context of the kubeconfig (default: its current)");
   app.add_option("--namespace", options.ns, "namespace of the Lease")->capture_default_str();
   app.add_option("--lease-name", options.lease_name, "name of the Lease")->capture_default_str();
-  app.add_option("--agents-namespace", options.agents_namespace,
-                 "namespace of the agents' pods: a node without a ready one takes no new jobs "
-                 "(default: agents are not pods, only their own word counts)");
+  add_neighbors(app, options);
   add_launcher(app, options);
   app.add_option("--identity", options.identity, "name in the Lease (default: unique)");
   app.add_flag("--leader-elect,!--no-leader-elect", options.leader_elect,

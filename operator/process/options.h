@@ -23,6 +23,7 @@ struct Options {
   base::Duration retry_period = std::chrono::seconds{2};
   std::string metrics_host = "0.0.0.0";
   int metrics_port = 8080;
+  std::string records_lease;              // of kubegang-records; "" = there are no records
   std::string launcher_image;             // that brings the launcher of batch scripts into pods
   std::string launcher_directory;         // of the nodes that has it instead
   int launcher_port = 6818;               // of the first pod of a batch script

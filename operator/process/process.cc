@@ -143,6 +143,9 @@ class Process {
             {.batch_jobs = options.adopt_batch_jobs, .pod_groups = options.adopt_pod_groups}},
         loop_{clock_, inbox_, writer_, templates_, hooks()} {
     if (!options.agents_namespace.empty()) loop_.expect_agents_in(options.agents_namespace);
+    if (!options.records_lease.empty()) {
+      loop_.wait_for_records({options.ns, options.records_lease});
+    }
     if (options.adopt_pods) loop_.adopt_pods({.groups = options.adopt_pod_groups});
   }
 

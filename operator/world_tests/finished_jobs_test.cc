@@ -25,6 +25,42 @@ TEST(Operator, AFinishedJobIsDeletedAfterItsTimeToLive) {
   EXPECT_EQ(world.state("short"), "");
 }
 
+// Records are down for an hour, and the operator ends meanwhile: nothing is deleted that they have
+// not stored.
+TEST(Operator, AFinishedJobIsNotDeletedBeforeItIsRecorded) {
+  const kube::ObjectKey key{"kubegang-system", "kubegang-records"};
+  World world{{}};
+  world.process().loop().wait_for_records(key);
+  world.apply(linear_config());
+  world.apply(partition("batch", force()));
+  kube::Lease lease;
+  lease.metadata.ns = key.ns;
+  lease.metadata.name = key.name;
+  ASSERT_TRUE(world.client().create(lease).ok());
+  world.apply(gang_job("short", 1, "5s", {{"lifecycle", {{"ttlAfterFinished", "30s"}}}}));
+  ASSERT_TRUE(world.run_until([&] { return world.state("short") == "Completed"; }, minutes{1}));
+  world.run_for(minutes{30});
+  EXPECT_EQ(world.state("short"), "Completed");
+  EXPECT_EQ(world.process().loop().counters().jobs_unrecorded, 1);
+  world.restart_operator();
+  world.process().loop().wait_for_records(key);
+  world.run_for(minutes{30});
+  EXPECT_EQ(world.state("short"), "Completed");
+  const auto acknowledge = [&](std::int64_t version) {
+    const json annotations{{"kubegang.io/recorded-version", std::to_string(version)}};
+    ASSERT_TRUE(world.client()
+                    .patch<kube::Lease>(key, {{"metadata", {{"annotations", annotations}}}})
+                    .ok());
+    world.run_for(seconds{20});
+  };
+  const std::int64_t stored = std::stoll(world.job("short").metadata.resource_version);
+  acknowledge(stored - 1);
+  EXPECT_EQ(world.state("short"), "Completed");
+  acknowledge(stored);
+  EXPECT_EQ(world.state("short"), "");
+  EXPECT_EQ(world.process().loop().counters().unrecorded_deletes, 0);
+}
+
 // Only the object of a job that has ended is kept; whatever happens to it then is heeded all the
 // same, by this leader and by the next.
 class FinishedJobTest : public ::testing::TestWithParam<bool> {

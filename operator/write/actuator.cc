@@ -65,6 +65,7 @@ struct PointOf {
   WritePoint operator()(const NotePod&) const { return WritePoint::kPodNote; }
   WritePoint operator()(const CreateJob&) const { return WritePoint::kJobCreate; }
   WritePoint operator()(const DeleteJob&) const { return WritePoint::kJobDelete; }
+  WritePoint operator()(const ReadRecorded&) const { return WritePoint::kRecordedRead; }
   WritePoint operator()(const DeleteOrphan&) const { return WritePoint::kOrphanDelete; }
   WritePoint operator()(const MakeForecast&) const { return WritePoint::kForecast; }
 };
@@ -190,6 +191,10 @@ class CarryOut {
     return PodDeleted{effect.uid, effect.job_uid,
                       client_.remove<kube::Pod>(
                           effect.key, {.uid = effect.uid, .grace_period = effect.grace_period})};
+  }
+
+  Outcome operator()(const ReadRecorded& effect) const {
+    return RecordedRead{client_.get<kube::Lease>(effect.lease)};
   }
 
   // Reads from etcd, not from a cache that may be as old as the watch that has not shown the pod.

@@ -23,6 +23,7 @@
 #include "api/wellknown.h"
 #include "base/result.h"
 #include "kube/api/batch_job.h"
+#include "kube/api/lease.h"
 #include "kube/api/node.h"
 #include "kube/api/pod.h"
 #include "kube/api/raw_json.h"
@@ -314,6 +315,15 @@ struct JobDeleted {
   base::Status status;
 };
 
+// No write: how far kubegang-records has stored Jobs.
+struct ReadRecorded {
+  kube::ObjectKey lease;
+  friend bool operator==(const ReadRecorded&, const ReadRecorded&) = default;
+};
+struct RecordedRead {
+  base::Result<kube::Lease> lease;
+};
+
 // Unless the pod's job exists and has not ended, as the API server says at that moment. A pod that
 // others have made is stopped instead.
 struct DeleteOrphan {
@@ -343,14 +353,14 @@ using Effect =
                          PutTimetable, DeleteTimetable, PutUsage, ReadTemplate, CreatePod,
                          DeletePod, ReadPod, PinPod, StopPod, CreateService, CreateStepSecret,
                          DeleteStepObjects, TryPod, ReserveIds, SetTaints, NotePod, CreateJob,
-                         DeleteJob, DeleteOrphan, MakeForecast>;
+                         DeleteJob, ReadRecorded, DeleteOrphan, MakeForecast>;
 
 using Outcome =
     PolicyKinds::Variant<StatusPatched, StatusPatched<kube::Job>, StatusPatched<kube::BatchJob>,
                          TimetablePut, TimetableDeleted, UsagePut, TemplateRead, PodCreated,
                          PodDeleted, PodRead, PodPinned, ServiceCreated, StepSecretCreated,
                          StepObjectsDeleted, PodTried, IdsReserved, TaintsSet, PodNoted, JobCreated,
-                         JobDeleted, OrphanDeleted, ForecastMade>;
+                         JobDeleted, RecordedRead, OrphanDeleted, ForecastMade>;
 
 WritePoint point_of(const Effect& effect);
 

@@ -12,7 +12,7 @@ namespace {
 // those tests.
 // The names are an interface: KUBEGANG_CRASH_AT and the crash tests use them. to_string() checks
 // that no enumerator was forgotten.
-constexpr std::array<std::pair<WritePoint, std::string_view>, 32> kNames{{
+constexpr std::array<std::pair<WritePoint, std::string_view>, 33> kNames{{
     {WritePoint::kStart, "start"},
     {WritePoint::kReady, "ready"},
     {WritePoint::kClaim, "claim"},
@@ -36,6 +36,7 @@ constexpr std::array<std::pair<WritePoint, std::string_view>, 32> kNames{{
     {WritePoint::kJobIds, "job-ids"},
     {WritePoint::kJobCreate, "job-create"},
     {WritePoint::kJobDelete, "job-delete"},
+    {WritePoint::kRecordedRead, "recorded-read"},
     {WritePoint::kOrphanDelete, "orphan-delete"},
     {WritePoint::kForecast, "forecast"},
     {WritePoint::kTaint, "taint"},

@@ -32,6 +32,7 @@ enum class WritePoint {
   kJobIds,
   kJobCreate,
   kJobDelete,
+  kRecordedRead,  // no write
   kOrphanDelete,
   kForecast,  // no write
   kTaint,

@@ -3,9 +3,13 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <string>
 
+#include "api/job.h"
 #include "base/prng.h"
+#include "kube/api/json_text.h"
+#include "records/job_changes.h"
 #include "records/store.h"
 
 namespace records {
@@ -113,6 +117,33 @@ void week_of_a_user(benchmark::State& state) {
   remove(file);
 }
 BENCHMARK(week_of_a_user)->Arg(100'000)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
+
+// What the watch hands on for one change of a Job with a script of 4 KB: read, decoded, compared.
+void change_of_a_job(benchmark::State& state) {
+  kube::Job before;
+  before.metadata = {.name = "simulate-protein-7", .ns = "team-a", .uid = "7c9e6679"};
+  before.metadata.annotations["kubegang.io/user"] = "user-7";
+  before.spec.batch.emplace().script = std::string(4'096, 'x');
+  before.spec.pod_template = *kube::RawJson::parse_text(
+      R"({"spec": {"containers": [{"name": "main", "image": "registry.example/protein:1"}]}})");
+  before.status.state = kube::JobState::kRunning;
+  before.status.job_id = 7;
+  before.status.submit_time = before.status.eligible_time = before.status.start_time = at(0);
+  before.status.allocation = kube::Allocation{.hostlist = "n[12-15]", .nodes = 4, .cpus = 32};
+  kube::Job ended = before;
+  ended.status.state = kube::JobState::kCompleted;
+  ended.status.end_time = at(60);
+  const std::string text = kube::encode(ended).dump();
+  kube::KnownFields fields = kube::known_fields<kube::Job>();
+  fields.remove({"spec", "template"});
+  fields.remove({"spec", "batch", "script"});
+  for (auto unused : state) {
+    const auto read = kube::JsonText::read(text, fields);
+    const auto job = kube::decode<kube::Job>(read->root());
+    benchmark::DoNotOptimize(changes_of(&before, *job, "kubegang", at(60)));
+  }
+}
+BENCHMARK(change_of_a_job)->Unit(benchmark::kMicrosecond);
 
 }  // namespace
 }  // namespace records

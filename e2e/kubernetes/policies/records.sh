@@ -26,6 +26,7 @@ k delete service kubegang-records -n kubegang-system >/dev/null
 k create service externalname kubegang-records -n kubegang-system --external-name=localhost --tcp="$records_port" >/dev/null
 k patch apiservice v1alpha1.records.kubegang.io --type=merge -p "{\"spec\": {\"service\": {\"port\": $records_port}}}" >/dev/null
 start records "$records" --kubeconfig="$dir/records.kubeconfig" --database="$dir/records.db" --metrics-address=127.0.0.1:0 \
+  --lease=kubegang-system/kubegang-records \
   --api-port="$records_port" --tls-certificate="$dir/records-tls.crt" --tls-key="$dir/records-tls.key"
 is_available() { k get apiservice v1alpha1.records.kubegang.io -o jsonpath='{.status.conditions[?(@.type=="Available")].status}' | grep -q True; }
 wait_for 60 "the API of the records (see $dir/records.log)" is_available
@@ -38,6 +39,13 @@ as anna delete jobs.kubegang.io remembered -n team-a >/dev/null
 list_records() { as "$1" get --raw "$records_path/$2"; }  # USER PATH
 is_recorded() { list_records anna namespaces/team-a/records | grep -q '"jobID":4711.*"state":"Completed"'; }
 wait_for 30 "the record" is_recorded
+# How far it has stored Jobs, for the operator.
+stored_version() { k get lease kubegang-records -n kubegang-system -o 'jsonpath={.metadata.annotations.kubegang\.io/recorded-version}'; }
+says_version() { [[ $(stored_version) =~ ^[1-9][0-9]*$ ]]; }
+wait_for 60 "the version in the Lease (see $dir/records.log)" says_version
+allow "the operator reads it" with_token "$operator" get lease kubegang-records -n kubegang-system
+deny "the records write the operator's" 'resource "leases"' k --kubeconfig="$dir/records.kubeconfig" \
+  annotate lease kubegang-operator -n kubegang-system a=b
 allow "anna lists the records of her namespace" list_records anna namespaces/team-a/records
 for user in anna zed; do
   deny "$user lists those of all" 'cannot list resource "records"' list_records $user records
