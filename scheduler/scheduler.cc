@@ -98,6 +98,10 @@ void Scheduler::restore_usage(const UsageState& state, const std::vector<EndedJo
 std::vector<ShareView> Scheduler::shares() const {
   return engine_->shares();
 }
+std::int64_t Scheduler::backfilled_starts() const {
+  return engine_->backfilled_starts();
+}
+
 const Licenses& Scheduler::licenses_in_use() const {
   return engine_->licenses_in_use();
 }

@@ -136,6 +136,8 @@ class Scheduler {
   // unless PriorityType is multifactor.
   std::vector<PriorityView> priorities_of(JobId job, base::Instant now) const;
 
+  // Jobs and tasks that the backfill has started, as sdiag counts them.
+  std::int64_t backfilled_starts() const;
   // The licenses that jobs hold, by name. A name that once was in use stays, with 0.
   const Licenses& licenses_in_use() const;
 

@@ -366,10 +366,11 @@ void ControlLoop::count() {
   show_counts();
   count_licenses();
   counters_.nodes_known = nodes_.size();
+  counters_.backfilled_starts = scheduler_.names().backfilled_starts();
   counters_.jobs_finished = jobs_.put_away_count();
-  const base::Duration of_all = lag_.behind_count() * kLagEveryOfEach;
   counters_.jobs_unrecorded = static_cast<std::int64_t>(time_to_live_.waiting_count());
   counters_.unrecorded_deletes = time_to_live_.unrecorded_count();
+  const base::Duration of_all = lag_.behind_count() * kLagEveryOfEach;
   if (now_ - lag_taken_at_ < std::max(kLagEvery, of_all)) return;
   lag_taken_at_ = now_;
   // A node that is down obeys nothing; that is not lag.

@@ -46,6 +46,7 @@ struct LoopCounters {
   std::int64_t decisions = 0;  // taken from it
   base::Duration deciding{0};  // time in the scheduler for these, and for what nodes are to do
   std::int64_t starts = 0;
+  std::int64_t backfilled_starts = 0;  // of these, by the backfill
   std::int64_t status_writes = 0;
   std::int64_t timetable_writes = 0;
   std::int64_t pod_creates = 0;
@@ -57,9 +58,9 @@ struct LoopCounters {
   std::int64_t jobs_running = 0;
   std::int64_t jobs_suspended = 0;
   std::int64_t jobs_finished = 0;              // of which nothing but their objects is kept
-  std::map<std::string, LicenseUse> licenses;  // by name, as configured
   std::int64_t jobs_unrecorded = 0;            // whose deletion waits for records
   std::int64_t unrecorded_deletes = 0;         // that did not wait any longer
+  std::map<std::string, LicenseUse> licenses;  // by name, as configured
   StartErrors start_errors;                    // of jobs that had an expected start
   base::Duration timetable_lag{0};             // of the node that has not obeyed for longest
   bool clock_trusted = true;                   // false: no job ends because its time is over

@@ -22,6 +22,9 @@ constexpr CounterField kCounters[] = {
     {"kubegang_operator_events_total", "Events told to the scheduler.", &LoopCounters::events},
     {"kubegang_operator_decisions_total", "Decisions of the scheduler.", &LoopCounters::decisions},
     {"kubegang_operator_starts_total", "Allocations given to jobs.", &LoopCounters::starts},
+    {"kubegang_operator_backfilled_starts_total",
+     "Allocations that the backfill gave to jobs, ahead of others.",
+     &LoopCounters::backfilled_starts},
     {"kubegang_operator_status_writes_total", "Writes of statuses.", &LoopCounters::status_writes},
     {"kubegang_operator_timetable_writes_total", "Writes of NodeTimetable specs.",
      &LoopCounters::timetable_writes},
@@ -31,12 +34,12 @@ constexpr CounterField kCounters[] = {
      &LoopCounters::conflicts},
     {"kubegang_operator_write_failures_total", "Writes that failed otherwise.",
      &LoopCounters::write_failures},
-};
-
-// The jobs by state are one metric with a label, as Prometheus recommends for parts of a sum.
     {"kubegang_operator_unrecorded_deletes_total",
      "Jobs deleted for their age that were not recorded within a day.",
      &LoopCounters::unrecorded_deletes},
+};
+
+// The jobs by state are one metric with a label, as Prometheus recommends for parts of a sum.
 struct GaugeField {
   const char* state;
   std::int64_t LoopCounters::*field;
@@ -98,10 +101,10 @@ struct Metrics::Families {
   // Not a state of the gauge above: objects of ended jobs wait for their time to live and would
   // drown the sum of the others.
   prometheus::Gauge* finished = nullptr;
+  prometheus::Gauge* unrecorded = nullptr;
   prometheus::Family<prometheus::Gauge>* licenses = nullptr;         // a gauge for each name
   prometheus::Family<prometheus::Gauge>* licenses_in_use = nullptr;  // likewise
   prometheus::Gauge* term = nullptr;
-  prometheus::Gauge* unrecorded = nullptr;
   prometheus::Gauge* timetable_lag = nullptr;
   prometheus::Gauge* clock_trusted = nullptr;
   prometheus::Histogram* step_seconds = nullptr;
@@ -116,10 +119,10 @@ struct Metrics::Families {
   LoopCounters last;
   JobTotals last_totals;
 
+  void add_ended();
   void add_totals();
 };
 
-  void add_ended();
 // Everything is registered at the beginning, so a metric is there with 0 before anything has
 // happened.
 Metrics::Metrics() : families_{std::make_unique<Families>()} {
@@ -185,9 +188,6 @@ Metrics::Metrics() : families_{std::make_unique<Families>()} {
   families_->add_totals();
 }
 
-// Of what has labels that come with jobs there is nothing before the first job.
-void Metrics::Families::add_totals() {
-  const auto histograms = [this](const char* name, const char* help) {
 void Metrics::Families::add_ended() {
   finished = &prometheus::BuildGauge()
                   .Name("kubegang_operator_finished_jobs")
@@ -201,6 +201,9 @@ void Metrics::Families::add_ended() {
                     .Add({});
 }
 
+// Of what has labels that come with jobs there is nothing before the first job.
+void Metrics::Families::add_totals() {
+  const auto histograms = [this](const char* name, const char* help) {
     return &prometheus::BuildHistogram().Name(name).Help(help).Register(registry);
   };
   const auto counts = [this](const char* name, const char* help) {
@@ -239,10 +242,10 @@ void Metrics::update(const LoopCounters& counters, const JobTotals& totals, std:
     families_->jobs[i]->Set(static_cast<double>(counters.*kJobGauges[i].field));
   }
   families_->finished->Set(static_cast<double>(counters.jobs_finished));
+  families_->unrecorded->Set(static_cast<double>(counters.jobs_unrecorded));
   show_licenses(counters.licenses);
   families_->term->Set(static_cast<double>(term));
   families_->timetable_lag->Set(std::chrono::duration<double>(counters.timetable_lag).count());
-  families_->unrecorded->Set(static_cast<double>(counters.jobs_unrecorded));
   families_->clock_trusted->Set(counters.clock_trusted ? 1 : 0);
   families_->step_seconds->Observe(std::chrono::duration<double>(took).count());
   raise(*families_->start_errors, families_->last.start_errors, counters.start_errors);

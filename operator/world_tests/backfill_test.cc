@@ -55,6 +55,7 @@ TEST_F(BackfillTest, AShortJobRunsInTheGapALongOneDoesNot) {
   world_.run_for(minutes{1});
   EXPECT_EQ(world_.state("short"), "Running") << world_.log_tail();
   EXPECT_EQ(world_.state("long"), "Pending");
+  EXPECT_EQ(world_.process().loop().counters().backfilled_starts, 1);
   EXPECT_LE(*world_.job("wide").status.expected_start_time, runs_until_ + seconds{1});
   ASSERT_TRUE(world_.run_until([&] { return world_.state("wide") == "Running"; }, minutes{15}));
   const kube::JobStatus wide = world_.job("wide").status;

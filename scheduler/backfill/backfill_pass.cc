@@ -698,6 +698,7 @@ BackfillPass::Started BackfillPass::start_now(const Try& tried, const NodeSet& n
     }
     lookahead_.started(started);
     ++plan_->started;
+    ++starts_;
     plan_->startable.reset();
     plan_->version = books_.version();
     available_.reset();

@@ -88,6 +88,8 @@ class BackfillPass {
   // pass ended, and an instant.
   std::uint64_t passed_version() const { return passed_version_; }
   base::Instant passed_until() const { return passed_until_; }
+  // Jobs and tasks that passes have started.
+  std::int64_t starts() const { return starts_; }
   // For another pass of the same kind of scheduler: JobBooks::moves() has one reader. REQUIRES: not
   // active(), as long as it is used.
   Lookahead& lookahead() { return lookahead_; }
@@ -233,6 +235,7 @@ class BackfillPass {
   std::set<JobId> planned_;                // jobs that were told a plan; some have none any more
   bool tells_plans_ = true;
   bool stepping_ = false;  // what happens is the pass's own doing
+  std::int64_t starts_ = 0;
   std::uint64_t passed_version_ = 0;
   base::Instant passed_until_{};
 };

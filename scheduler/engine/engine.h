@@ -71,6 +71,7 @@ class Engine : private PassActions, private gang::TurnEvents {
   void restore_usage(const UsageState& state, const std::vector<EndedJob>& ended);
   std::vector<ShareView> shares() { return priorities_.shares(); }
   std::vector<PriorityView> priorities_of(JobId id, base::Instant now);
+  std::int64_t backfilled_starts() const { return backfill_.starts(); }
   const Licenses& licenses_in_use() const { return resource_limits_.licenses().in_use(); }
   PartitionIndex known_partition(const std::string& name) { return cluster_.known_partition(name); }
   StateCopy copy(base::Instant now);
