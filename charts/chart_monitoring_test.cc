@@ -1,6 +1,10 @@
 // The chart's alerts and dashboard: about metrics that exist, and docs/alerts.md helps.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <string>
@@ -55,6 +59,29 @@ TEST_F(Chart, AlertsAndDashboardUseMetricsThatExist) {
   }
   EXPECT_GT(used.size(), 20U);
   for (const std::string& name : used) EXPECT_TRUE(exist.contains(name)) << name;
+}
+
+// By promtool, of Debian's package prometheus: testdata/alerts_test.yaml says what is to happen.
+TEST_F(Chart, AlertsFireWhenTheyShould) {
+  if (std::system("command -v promtool >/dev/null") != 0) {
+    GTEST_SKIP() << "promtool is not installed (make alerts-test)";
+  }
+  json groups =
+      find(render("--set metrics.prometheusRule.enabled=true"), "PrometheusRule/kubegang")["spec"];
+  const std::string tests = read(KUBEGANG_SOURCE_DIR "/charts/testdata/alerts_test.yaml");
+  for (json& rule : groups["groups"][0]["rules"]) {
+    rule.erase("annotations");  // promtool compares texts, too
+    const std::string fires =
+        "alertname: " + rule["alert"].get<std::string>() + "\n    exp_alerts: [{";
+    EXPECT_NE(tests.find(fires), std::string::npos) << rule["alert"] << " is not tested";
+  }
+  const std::filesystem::path folder = testing::TempDir() + "/alerts" + std::to_string(::getpid());
+  std::filesystem::create_directories(folder);
+  std::ofstream{folder / "rules.yaml"} << groups.dump();
+  std::ofstream{folder / "alerts_test.yaml"} << tests;
+  const std::string command = "promtool test rules " + (folder / "alerts_test.yaml").string();
+  EXPECT_EQ(std::system(command.c_str()), 0);
+  std::filesystem::remove_all(folder);
 }
 
 // Both ways: no alert without advice, no advice about an alert that has gone.
