@@ -261,8 +261,8 @@ void add_control(CLI::App& app, Commands& commands) {
   }
 }
 
-// Needs no cluster, so it has no connection options and sets no on_cluster: run_program() knows it
-// by that.
+// Needs no cluster but for what it remembers of jobs; without that it sets no on_cluster, and
+// run_program() knows it by that.
 void add_simulate(CLI::App& app, Commands& commands) {
   SimulateOptions& options = commands.simulate;
   CLI::App& command =
@@ -276,7 +276,24 @@ void add_simulate(CLI::App& app, Commands& commands) {
   command.add_option("--load", options.load, "stretch the trace to this load: 0.8")
       ->check(CLI::Range(0.01, 10.0))
       ->needs(swf);
+  CLI::Option* records = command
+                             .add_flag("--from-records", options.from_records,
+                                       "also submit the jobs that are recorded, and compare")
+                             ->excludes(swf);
+  command.add_option("--database", options.database, "read them from its file, without a cluster")
+      ->needs(records);
+  command
+      .add_option("--since", options.since, "those from then on, as in sacct -S (default: 7 days)")
+      ->needs(records);
+  command.add_option("--until", options.until, "those until then (default: now)")->needs(records);
+  add_connection(command, commands.connect);
   add_json(command, options.json, commands.as_yaml);
+  command.callback([&commands, &options] {
+    if (!options.from_records || !options.database.empty()) return;
+    commands.on_cluster = [&options](const Session& session, Output output) {
+      return run_simulate(options, &session, output);
+    };
+  });
 }
 
 // Needs no cluster either; run_program() knows it by its files.
@@ -490,7 +507,7 @@ int run_program(std::span<const std::string> arguments, const WithSession& with_
   // function, and simulate is the one that is left.
   if (!commands.import.files.empty()) return run_import(commands.import, output);
   const auto run = [&](Output to) {
-    if (!commands.on_cluster) return run_simulate(commands.simulate, to);
+    if (!commands.on_cluster) return run_simulate(commands.simulate, nullptr, to);
     return on_session(
         with_session, commands.connect,
         [&](const Session& session) { return commands.on_cluster(session, to); }, to);

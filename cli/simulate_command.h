@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/cluster/session.h"
 #include "cli/program.h"
 
 namespace cli {
@@ -16,8 +17,12 @@ struct SimulateOptions {
   std::string svg;              // file to write the picture to; empty = none
   std::string swf;              // trace whose jobs are submitted too; empty = none
   std::optional<double> load;   // of the trace, which is stretched to it; nothing = as it is
+  bool from_records = false;    // submits what kubegang-records remembers …
+  std::string database;         // … in this file; empty = of the cluster
+  std::string since, until;     // as sacct has times; empty: seven days ago, now
 };
 
-int run_simulate(const SimulateOptions& options, Output output);
+// `session` is asked for records; null: there is no cluster.
+int run_simulate(const SimulateOptions& options, const Session* session, Output output);
 
 }  // namespace cli

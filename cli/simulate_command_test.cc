@@ -37,7 +37,7 @@ class SimulateCommand : public testing::Test {
     EXPECT_TRUE(write_file(options.file, scenario).ok());
     out_.str("");
     err_.str("");
-    return run_simulate(options, {.out = out_, .err = err_});
+    return run_simulate(options, nullptr, {.out = out_, .err = err_});
   }
 
   // Returns what `-o json` prints of this scenario.
@@ -284,7 +284,7 @@ TEST_F(SimulateCommand, SaysWhatIsWrong) {
   EXPECT_THAT(err_.str(), HasSubstr("submit \"C\": say how many seconds it runs (run)"));
   SimulateOptions missing;
   missing.file = file("none.yaml");
-  EXPECT_EQ(run_simulate(missing, {.out = out_, .err = err_}), kExitFailed);
+  EXPECT_EQ(run_simulate(missing, nullptr, {.out = out_, .err = err_}), kExitFailed);
   EXPECT_EQ(run(kTwoGangs, {.svg = file("no/such/p.svg")}), kExitFailed);
 }
 

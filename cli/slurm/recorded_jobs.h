@@ -1,5 +1,4 @@
-// What kubegang-records remembers of jobs, for sacct: asked through the API server, which decides
-// who may see what.
+// Jobs that exist and what kubegang-records remembers of those that do not, as sacct shows both.
 #pragma once
 
 #include <optional>
@@ -8,27 +7,11 @@
 
 #include "base/result.h"
 #include "base/time.h"
-#include "cli/cluster/session.h"
+#include "cli/cluster/records.h"
 #include "cli/slurm/array_parts.h"
 #include "records/record.h"
 
 namespace cli {
-
-struct RecordQuery {
-  base::Instant from{};
-  base::Instant until{};
-  std::string user{};                // "" = all; with the records that name no user
-  std::vector<std::int64_t> jobs{};  // numbers of jobs or arrays; empty = all
-};
-
-struct RecordedJobs {
-  std::vector<records::Record> records;
-  std::optional<base::Instant> since{};  // absent: the cluster keeps no records
-};
-
-// Of all namespaces, or of the session's own if the others may not be read. A cluster without
-// records has none; an error: it has, and they cannot be read.
-base::Result<RecordedJobs> read_records(const Session& session, const RecordQuery& query);
 
 // A line of sacct, as of one of these.
 struct AccountedJob {

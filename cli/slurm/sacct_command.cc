@@ -453,15 +453,10 @@ base::Status apply(const ReadOption& option, SacctOptions& options) {
   return {};
 }
 
-struct Window {
-  base::Instant from;
-  base::Instant until;
-};
-
 // SOURCE: sacct(1), "DEFAULT TIME WINDOW": of numbers all times, of states alone this moment, else
 // today.
-base::Result<Window> window_of(const SacctOptions& options, const slurm::Now& now) {
-  Window window{.from = base::Instant{}, .until = options.until.value_or(now.instant)};
+base::Result<TimeWindow> window_of(const SacctOptions& options, const slurm::Now& now) {
+  TimeWindow window{.from = base::Instant{}, .until = options.until.value_or(now.instant)};
   if (options.from) {
     window.from = *options.from;
   } else if (options.jobs.empty() && !options.states.empty()) {
@@ -478,7 +473,7 @@ base::Result<Window> window_of(const SacctOptions& options, const slurm::Now& no
 }
 
 // Returns true if the job was there in the window; with states, in one of them.
-bool is_in(const JobFacts& facts, const Window& window, const std::set<std::string>& states) {
+bool is_in(const JobFacts& facts, const TimeWindow& window, const std::set<std::string>& states) {
   const kube::JobStatus& status = facts.job->status;
   const auto overlaps = [&](const std::optional<base::Instant>& from,
                             const std::optional<base::Instant>& until) {
@@ -540,8 +535,8 @@ void tell_what_is_missing(const std::vector<kube::Job>& jobs,
   output.err << "\n";
 }
 
-RecordQuery query_of(const SacctOptions& options, const Window& window, const Caller& caller) {
-  RecordQuery query{.from = window.from, .until = window.until};
+RecordQuery query_of(const SacctOptions& options, const TimeWindow& window, const Caller& caller) {
+  RecordQuery query{.window = window};
   if (options.users.size() == 1) query.user = *options.users.begin();
   if (!options.all_users && options.users.empty()) query.user = caller.user;
   for (const JobWord& word : options.jobs) query.jobs.push_back(word.id);
@@ -571,7 +566,8 @@ void print_parts(const JobFacts& facts, const SacctOptions& options, Output outp
   }
 }
 
-int show(const Session& session, const SacctOptions& options, const Window& window, Output output) {
+int show(const Session& session, const SacctOptions& options, const TimeWindow& window,
+         Output output) {
   auto jobs = list_jobs(session, output);
   if (!jobs) return fail(output, jobs.error().message);
   const auto partitions = list_partition_defaults(session, output);

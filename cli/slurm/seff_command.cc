@@ -137,8 +137,7 @@ int show(const Session& session, const std::string& text, const JobWord& word, O
   const auto partitions = list_partition_defaults(session, output);
   if (!partitions) return failed(partitions.error());
   const base::Instant now = kube::SystemClock{}.wall();
-  const auto recorded =
-      read_records(session, {.from = base::Instant{}, .until = now, .jobs = {word.id}});
+  const auto recorded = read_records(session, {.window = {.until = now}, .jobs = {word.id}});
   if (!recorded) return failed(recorded.error().with_context("records cannot be read"));
   for (const AccountedJob& one : join_records(
            array_parts(std::move(*jobs), ArrayView::kJoined, true), recorded->records, false)) {

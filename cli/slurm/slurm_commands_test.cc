@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 #include <utility>
 
@@ -14,6 +15,7 @@
 #include "api/wellknown.h"
 #include "base/number_list.h"
 #include "cli/cluster/batch_variables.h"
+#include "cli/files.h"
 #include "cli/slurm/job_facts.h"
 #include "cli/slurm/scontrol_show.h"
 #include "cli/slurm/slurm_program.h"
@@ -1046,6 +1048,80 @@ TEST_F(SacctOfRecords, SeffSaysHowMuchOfAJobWasOfUse) {
   EXPECT_EQ(slurm("seff", {}).code, 1);
   EXPECT_EQ(slurm("seff", {"-d", "5"}).code, 1);
   EXPECT_EQ(slurm("seff", {"five"}).code, 1);
+}
+
+// The 26 fields that Open XDMoD asks sacct for, in its order. SOURCE: ubccr/xdmod,
+// classes/OpenXdmod/Shredder/Slurm.php. A line has that many values whatever a job is named, its
+// times are in UTC, and numbers of users and groups do not exist here.
+TEST_F(SacctOfRecords, XdmodReadsItsFields) {
+  constexpr const char* kFields =
+      "jobid,jobidraw,cluster,partition,qos,account,group,gid,user,uid,submit,eligible,start,end,"
+      "elapsed,exitcode,state,nnodes,ncpus,reqcpus,reqmem,reqtres,alloctres,timelimit,nodelist,"
+      "jobname";
+  kube::JobSpec spec;
+  spec.schedule.account = "physics";
+  spec.schedule.qos = "high";
+  spec.resources.memory_per_node = kube::Bytes{100 << 20};
+  const kube::Job job =
+      add_job("team-a", "run", spec, status(5), {.annotations = {{"kubegang.io/user", "ann"}}});
+  record(job);
+  remove(job);
+  const std::string line =
+      slurm("sacct", {"--allusers", "--parsable2", "--noheader", "--allocations", "--duplicates",
+                      "--clusters", "kubegang", "--format", kFields, "--state",
+                      "CANCELLED,COMPLETED,FAILED,NODE_FAIL,PREEMPTED,TIMEOUT,OUT_OF_MEMORY",
+                      "--starttime", "now-1hour", "--endtime", "now"})
+          .out;
+  const std::vector<std::string> values = slurm::split(line.substr(0, line.size() - 1), '|');
+  ASSERT_EQ(values.size(), 26U) << line;
+  const std::vector<std::string> names = slurm::split(kFields, ',');
+  const std::set<std::string> unknown = {"gid", "uid"};
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    EXPECT_EQ(values[i].empty(), unknown.contains(names[i])) << names[i] << ": " << values[i];
+  }
+  EXPECT_THAT(line, testing::StartsWith("5|5|kubegang|main|high|physics|team-a||ann||20"));
+  EXPECT_THAT(line,
+              testing::EndsWith("|00:01:00|4:0|FAILED|2|8|8|200M|billing=8,cpu=8,mem=200M,"
+                                "node=2|billing=8,cpu=8,mem=200M,node=2|00:10:00|n[1-2]|run\n"));
+}
+
+// A job that ran for a minute after it had waited for ten seconds, on a cluster where it need not
+// wait.
+TEST_F(SacctOfRecords, SimulateReplaysThem) {
+  const kube::Job job =
+      add_job("team-a", "run", {}, status(5), {.annotations = {{"kubegang.io/user", "ann"}}});
+  record(job);
+  const std::string scenario = testing::TempDir() + "/past" + std::to_string(::getpid());
+  ASSERT_TRUE(write_file(scenario,
+                         "nodes:\n- {name: 'n[1-2]', cores: 4, memory: 1000}\n"
+                         "partitions:\n- {name: main, Default: 'YES'}\ninputs: []\n")
+                  .ok());
+  const auto simulate = [&](Words more) {
+    more.insert(more.begin(), {"simulate", scenario, "--from-records"});
+    out_.str("");
+    std::ostringstream err;
+    const WithSession with_session =
+        [this](const ConnectOptions&,
+               const std::function<int(const Session&)>& use) -> base::Result<int> {
+      return use(Session{counted_client_, clock_, *session_sleeper_, "team-b"});
+    };
+    const int code = run_program(more, with_session, {.out = out_, .err = err});
+    return Ran{code, out_.str(), err.str()};
+  };
+  const Ran ran = simulate({});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr("Ended              1 jobs"));
+  EXPECT_THAT(ran.out, HasSubstr("As recorded                 80 s      1.3"));
+  EXPECT_THAT(ran.out, HasSubstr("As simulated                60 s      1.0"));
+  const std::string before = ran.out;
+  EXPECT_EQ(simulate({"--database", file_}).out, before) << "without the cluster";
+  const Ran none = simulate({"--until", "now-1day", "--since", "now-2days"});
+  EXPECT_EQ(none.code, 1);
+  EXPECT_THAT(none.err, HasSubstr("--from-records: there is no record of a job that has run"));
+  EXPECT_THAT(simulate({"--since", "now", "--until", "now-1day"}).err,
+              HasSubstr("--since must be before --until"));
+  EXPECT_THAT(simulate({"--database", "/nowhere.db"}).err, HasSubstr("/nowhere.db"));
+  std::filesystem::remove(scenario);
 }
 
 // Two runs of an hour on 8 CPUs each, of one of which half an hour lies in the window, and one of

@@ -63,11 +63,6 @@ constexpr std::array kOptions = {
 
 enum class Report { kUtilization, kUserTop, kAccountByUser };
 
-struct Window {
-  base::Instant from;
-  base::Instant until;
-};
-
 struct ReportOptions {
   Report report = Report::kUtilization;
   RecordTable<ReportRow> table;
@@ -86,7 +81,7 @@ int fail(Output output, const std::string& message) {
 }
 
 // CPU seconds of one run within the window: its run time is spread evenly over it.
-double used_in(const records::Record& record, const Window& window, base::Instant now) {
+double used_in(const records::Record& record, const TimeWindow& window, base::Instant now) {
   if (!record.start_time) return 0;
   const base::Instant end = std::min(record.end_time.value_or(now), now);
   base::Duration ran = record.elapsed;
@@ -107,7 +102,7 @@ std::string user_of(const records::Record& record) {
 // CPU seconds by account and user.
 using Used = std::map<std::pair<std::string, std::string>, double>;
 Used used_of(const std::vector<records::Record>& records, const ReportOptions& options,
-             const Window& window, base::Instant now) {
+             const TimeWindow& window, base::Instant now) {
   Used all;
   for (const records::Record& record : records) {
     const std::string user = user_of(record);
@@ -166,7 +161,7 @@ std::int64_t cpus_of(const ClusterNodes& cluster) {
   return all;
 }
 
-std::vector<ReportRow> utilization(const Used& used, std::int64_t cpus, const Window& window,
+std::vector<ReportRow> utilization(const Used& used, std::int64_t cpus, const TimeWindow& window,
                                    const ReportOptions& options) {
   double seconds = 0;
   for (const auto& [key, each] : used) seconds += each;
@@ -178,7 +173,7 @@ std::vector<ReportRow> utilization(const Used& used, std::int64_t cpus, const Wi
            .reported = std::llround(whole / unit)}};
 }
 
-void print_title(const ReportOptions& options, const Window& window, Output output) {
+void print_title(const ReportOptions& options, const TimeWindow& window, Output output) {
   const std::string line(80, '-');
   const std::string times =
       slurm_time(window.from) + " - " + slurm_time(window.until - std::chrono::seconds{1});
@@ -199,10 +194,10 @@ void print_title(const ReportOptions& options, const Window& window, Output outp
   output.out << "Usage reported in CPU " << options.unit << "\n" << line << "\n";
 }
 
-int show(const Session& session, const ReportOptions& options, const Window& window,
+int show(const Session& session, const ReportOptions& options, const TimeWindow& window,
          Output output) {
   const base::Instant now = kube::SystemClock{}.wall();
-  const auto recorded = read_records(session, {.from = window.from, .until = window.until});
+  const auto recorded = read_records(session, {.window = window});
   if (!recorded) return fail(output, "records cannot be read: " + recorded.error().message);
   if (!recorded->since) return fail(output, "this cluster keeps no records of jobs");
   const Used used = used_of(recorded->records, options, window, now);
@@ -303,11 +298,11 @@ base::Status set_option(const ReadOption& option, const std::string& value,
 }
 
 // SOURCE: slurmdb_report_set_start_end_time(): without times the day before today.
-base::Result<Window> window_of(const ReportOptions& options, const slurm::Now& now) {
+base::Result<TimeWindow> window_of(const ReportOptions& options, const slurm::Now& now) {
   const auto today = slurm::parse_instant("midnight", "today", now);
   if (!today) return today.error();
-  const Window window{.from = options.from.value_or(*today - std::chrono::hours{24}),
-                      .until = options.until.value_or(*today)};
+  const TimeWindow window{.from = options.from.value_or(*today - std::chrono::hours{24}),
+                          .until = options.until.value_or(*today)};
   if (window.from >= window.until) return base::invalid_argument("start must be before end");
   return window;
 }

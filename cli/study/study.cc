@@ -13,26 +13,6 @@
 namespace cli {
 namespace {
 
-// Jobs for which waiting hurts most: tests, compilations.
-constexpr base::Duration kShortJob = std::chrono::minutes{10};
-
-double seconds(base::Duration duration) {
-  return std::chrono::duration<double>(duration).count();
-}
-
-double mean(const std::vector<double>& values) {
-  double sum = 0;
-  for (const double value : values) sum += value;
-  return values.empty() ? 0 : sum / static_cast<double>(values.size());
-}
-
-// The value that 95 % of all are not above. Always one of the values: nothing is interpolated.
-double p95(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  return values[(values.size() - 1) * 95 / 100];
-}
-
 // The figures of one simulation. Utilization counts all jobs until the last submission, because
 // behind it the machine runs empty; the other figures leave the jobs of the warm-up out. Every job
 // of such a simulation ends, hence the CHECK.
@@ -41,42 +21,19 @@ double p95(std::vector<double> values) {
 Figures figures_of(const WorkloadModel& model, const simulate::Scenario& scenario,
                    const simulate::WhatIf& result) {
   const base::Instant last = scenario.inputs.back().at;
-  std::vector<double> responses, slowdowns, waits_short, waits_wide;
-  double used = 0;
+  std::vector<Served> served;
+  base::Duration used{0};
   for (std::size_t i = 0; i < result.jobs.size(); ++i) {
     const int processors = scenario.jobs[i].request.tasks.value();
     for (const simulate::Placement& placement : result.jobs[i].placements) {
-      used += processors * seconds(simulate::run_time(placement, placement.from, last));
+      used += processors * simulate::run_time(placement, placement.from, last);
     }
     if (i < kJobsOfWarmUp) continue;
     const std::optional<simulate::Service> service = simulate::service_of(result.jobs[i]);
     CHECK(service.has_value(), scenario.jobs[i].label);
-    responses.push_back(seconds(service->response));
-    slowdowns.push_back(static_cast<double>(service->slowdown_milli()) / 1'000);
-    // All time between submission and end in which it did not run: in the queue or suspended.
-    const double wait = seconds(service->response - service->run);
-    if (service->run <= kShortJob) waits_short.push_back(wait);
-    if (processors * 4 >= model.processors) waits_wide.push_back(wait);
+    served.push_back({*service, processors});
   }
-  return {.response_mean = mean(responses),
-          .slowdown_mean = mean(slowdowns),
-          .wait_p95_short = p95(std::move(waits_short)),
-          .wait_p95_wide = p95(std::move(waits_wide)),
-          .utilization = used / (model.processors * seconds(last - base::Instant{}))};
-}
-
-// "45 s", "12 min", "3.4 h". Seconds and minutes have two digits, so the columns of a table stay
-// narrow.
-std::string time_text(double seconds) {
-  std::array<char, 32> text{};
-  if (seconds < 100) {
-    std::snprintf(text.data(), text.size(), "%.0f s", seconds);
-  } else if (seconds < 6'000) {
-    std::snprintf(text.data(), text.size(), "%.0f min", seconds / 60);
-  } else {
-    std::snprintf(text.data(), text.size(), "%.1f h", seconds / 3'600);
-  }
-  return text.data();
+  return cli::figures_of(served, used, model.processors, last - base::Instant{});
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/report/figures.h"
 #include "cli/workload/models.h"
 
 namespace cli {
@@ -32,22 +33,11 @@ inline constexpr int kJobsOfTrace = 2'000;
 // Not counted: the first jobs find an empty machine.
 inline constexpr int kJobsOfWarmUp = 200;
 
-// Figures of the jobs behind the warm-up. Times are in seconds; a wait is all the time of a job
-// between its submission and its end in which it did not run: in the queue, or suspended for
-// others' turns.
-struct Figures {
-  double response_mean = 0;
-  double slowdown_mean = 0;   // bounded slowdown
-  double wait_p95_short = 0;  // of jobs that run for 10 minutes at most
-  double wait_p95_wide = 0;   // of jobs of a quarter of the machine at least
-  double utilization = 0;     // of all CPUs, until the last submission
-};
-
 // The cluster and the configuration as a scenario file without jobs: a node of one CPU for each
 // processor.
 std::string study_scenario(const WorkloadModel& model, const Policy& policy);
 
-// Plays a trace of each seed. Seconds of work.
+// Figures of the jobs behind the warm-up, over a trace of each seed. Seconds of work.
 Figures study(const WorkloadModel& model, const Policy& policy, double load);
 
 // --- what the document shows ---

@@ -1,0 +1,38 @@
+// What kubegang-records remembers of jobs, asked through the API server, which decides who may see
+// what.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "cli/cluster/session.h"
+#include "records/record.h"
+
+namespace cli {
+
+// What a report is about.
+struct TimeWindow {
+  base::Instant from{};
+  base::Instant until{};
+};
+
+struct RecordQuery {
+  TimeWindow window{};
+  std::string user{};                // "" = all; with the records that name no user
+  std::vector<std::int64_t> jobs{};  // numbers of jobs or arrays; empty = all
+};
+
+struct RecordedJobs {
+  std::vector<records::Record> records;
+  std::optional<base::Instant> since{};  // absent: the cluster keeps no records
+};
+
+// Of all namespaces, or of the session's own if the others may not be read. A cluster without
+// records has none; an error: it has, and they cannot be read.
+base::Result<RecordedJobs> read_records(const Session& session, const RecordQuery& query);
+
+}  // namespace cli
