@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/devices_config.h"
 #include "api/job.h"
 #include "kube/api/node.h"
 
@@ -25,17 +26,33 @@ inline constexpr GpuResource kGpuResources[] = {
 };
 inline constexpr std::string_view kMigResource = "nvidia.com/mig-";
 
-// Returns true if the resource is one whose devices are counted: nvidia.com/gpu, nvidia.com/mig-…
-// and amd.com/gpu.
-bool is_device(std::string_view resource);
+// Returns true if the resource is an extended one, which a device plugin or an administrator gives
+// to nodes. Whether it is counted is another question.
+bool is_extended(std::string_view resource);
 
-// What the node calls the devices of that resource, with a count of 0: a GPU has its maker's name
-// and the words of its product's label as its type, in lower case; a MIG profile has that. nullopt
-// if it is not a device.
-std::optional<JobDevice> device_of(std::string_view resource, const Node& node);
+// Returns true if the devices of that resource are GPUs: nvidia.com/gpu, nvidia.com/mig-…,
+// amd.com/gpu, and those that the table calls so.
+bool is_gpu(std::string_view resource, const DevicesConfig& config);
+
+// Returns the devices that a pod asks for by that resource, with a count of 0: of a GPU the type is
+// its maker's name, which each product of that maker has, too, of a MIG profile the profile, of
+// another the one in the table. nullopt if they are not counted.
+std::optional<JobDevice> device_asked(std::string_view resource, const DevicesConfig& config);
+
+// Returns what the node calls the devices of that resource, with a count of 0: as device_asked, and
+// of a GPU the words of its product's label, in lower case, or the type that the table has for
+// them.
+std::optional<JobDevice> device_of(std::string_view resource, const Node& node,
+                                   const DevicesConfig& config);
 
 // All that the node has, in the order of the resources' names. A kind that has none left counts 0.
-std::vector<JobDevice> devices_of(const Node& node);
+std::vector<JobDevice> devices_of(const Node& node, const DevicesConfig& config);
+
+// Names that devices of the cluster can have, in order: "gpu" and those of the table.
+std::vector<std::string> device_names(const DevicesConfig& config);
+
+// What is wrong with the table: whole sentences that begin with a field of `spec.devices`.
+std::vector<std::string> devices_config_problems(const DevicesConfig& config);
 
 // "gpu:nvidia-a100-sxm4-80gb:4", as Slurm writes what a node has. A GPU of which nothing but its
 // maker is known has no type there. "" if there are none.

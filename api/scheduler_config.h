@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "api/devices_config.h"
 #include "api/job.h"
 #include "api/partition.h"
 #include "kube/api/meta.h"
@@ -273,6 +274,8 @@ struct SchedulerConfigSpec {
   std::optional<EnforcePartitionLimits> enforce_partition_limits{};
   std::optional<MemoryLimits> memory{};
   std::map<std::string, std::int32_t> licenses{};  // how many there are
+  std::optional<DevicesConfig> devices{};          // ours, with what gres.conf says
+  std::vector<std::string> runtime_classes{};      // ours; that templates may name
   std::optional<NodeReserve> node_reserve{};
   std::optional<TimetableConfig> timetable{};
   std::optional<PriorityConfig> priority{};

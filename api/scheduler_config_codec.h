@@ -105,6 +105,25 @@ void visit(Io& io, Like<PriorityConfig> auto& s) {
 }
 
 template <typename Io>
+void visit(Io& io, Like<DeviceResource> auto& s) {
+  io.field("resource", s.resource);
+  io.field("name", s.name);
+  io.field("type", s.type);
+}
+
+template <typename Io>
+void visit(Io& io, Like<DeviceProduct> auto& s) {
+  io.field("product", s.product);
+  io.field("type", s.type);
+}
+
+template <typename Io>
+void visit(Io& io, Like<DevicesConfig> auto& s) {
+  io.field("resources", s.resources);
+  io.field("types", s.types);
+}
+
+template <typename Io>
 void visit(Io& io, Like<SchedulerConfigSpec> auto& s) {
   io.field("select", s.select);
   io.field("schedulerType", s.scheduler_type);
@@ -127,6 +146,8 @@ void visit(Io& io, Like<SchedulerConfigSpec> auto& s) {
   io.field("enforcePartitionLimits", s.enforce_partition_limits);
   io.field("memory", s.memory);
   io.field("licenses", s.licenses);
+  io.field("devices", s.devices);
+  io.field("runtimeClasses", s.runtime_classes);
   io.field("nodeReserve", s.node_reserve);
   io.field("timetable", s.timetable);
   io.field("priority", s.priority);

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "api/device_resources.h"
+#include "api/scheduler_config.h"
 #include "api/wellknown.h"
 #include "base/natural_order.h"
 #include "cli/cluster/read.h"
@@ -157,12 +158,12 @@ std::set<std::string> listed_nodes(const kube::PartitionSpec& spec) {
   return names ? std::set<std::string>{names->begin(), names->end()} : std::set<std::string>{};
 }
 
-void add_nodes(const kube::Partition& partition, const std::vector<kube::Node>& nodes,
+void add_nodes(const kube::Partition& partition, const ClusterNodes& cluster,
                const std::map<std::string, Held>& held, std::vector<NodeLine>& lines) {
   const kube::PartitionSpec& spec = spec_in_force(partition);
   const std::set<std::string> listed = listed_nodes(spec);
   const std::map<std::string, std::string> unusable = unusable_nodes(partition);
-  for (const kube::Node& node : nodes) {
+  for (const kube::Node& node : cluster.nodes) {
     if (!has_node(spec, listed, node)) continue;
     const std::string& name = node.metadata.name;
     const auto found = held.find(name);
@@ -178,6 +179,7 @@ void add_nodes(const kube::Partition& partition, const std::vector<kube::Node>& 
     if (cpus != node.status.allocatable.end()) line.cpus = cpus->second.units();
     line.cpus_allocated = std::min(own.cpus, line.cpus);
     line.memory_allocated_mib = own.memory_mib;
+    line.devices = kube::devices_of(node, cluster.devices);
     line.devices_allocated = own.devices;
     lines.push_back(std::move(line));
   }
@@ -218,7 +220,7 @@ std::vector<NodeLine> node_lines(const ClusterNodes& cluster) {
   for (const kube::Partition& partition : cluster.partitions) {
     if (is_refused(partition)) continue;
     if (cluster.has_nodes) {
-      add_nodes(partition, cluster.nodes, held, lines);
+      add_nodes(partition, cluster, held, lines);
     } else {
       add_groups(partition, lines);
     }
@@ -246,7 +248,7 @@ std::vector<InfoLine> info_lines(const ClusterNodes& cluster) {
     Group& group = groups[line.partition][line.state];
     group.count += line.count;
     group.names.insert(group.names.end(), line.names.begin(), line.names.end());
-    if (line.node != nullptr) group.gpus += gpus_of(kube::devices_of(*line.node));
+    group.gpus += gpus_of(line.devices);
     group.gpus_held += gpus_of(line.devices_allocated);
   }
   std::vector<InfoLine> lines;
@@ -325,6 +327,15 @@ void print_reasons(const std::vector<kube::Partition>& partitions, bool as_json,
 
 }  // namespace
 
+base::Result<kube::DevicesConfig> read_devices_config(const Session& session) {
+  const auto config = session.client.get<kube::SchedulerConfig>(
+      {.ns = "", .name = std::string{kube::kSchedulerConfigName}});
+  if (!config && config.error().code == base::Code::kNotFound) return kube::DevicesConfig{};
+  if (!config) return config.error();
+  const auto& spec = config->status.accepted ? *config->status.accepted : config->spec;
+  return spec.devices.value_or(kube::DevicesConfig{});
+}
+
 // Reads what the user's rights allow: with nodes and all jobs the states of nodes, else what the
 // partitions say. kubegang's own roles give no right to nodes, so for most users this is the usual
 // case.
@@ -352,6 +363,7 @@ base::Result<ClusterNodes> read_cluster_nodes(const Session& session, std::strin
   auto jobs = list_all<kube::Job>(session, "", output);
   if (is_forbidden(jobs)) return without("jobs of all namespaces");
   if (!jobs) return jobs.error();
+  if (auto devices = read_devices_config(session)) cluster.devices = *std::move(devices);
   cluster.nodes = std::move(*nodes);
   cluster.jobs = std::move(*jobs);
   return cluster;

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/devices_config.h"
 #include "api/job.h"
 #include "api/partition.h"
 #include "cli/cluster/session.h"
@@ -31,6 +32,7 @@ struct ClusterNodes {
   std::vector<kube::Partition> partitions;  // by name
   std::vector<kube::Node> nodes;
   std::vector<kube::Job> jobs;
+  kube::DevicesConfig devices{};  // in force; that of GPUs alone if it may not be read
   // The user may read them all; else there are none, and the partitions' statuses are all that is
   // known.
   bool has_nodes = true;
@@ -48,8 +50,12 @@ struct NodeLine {
   std::int64_t cpus = 0;
   std::int64_t cpus_allocated = 0;  // at most `cpus`
   std::int64_t memory_allocated_mib = 0;
+  std::vector<kube::JobDevice> devices{};            // that the node has
   std::vector<kube::JobDevice> devices_allocated{};  // of each job by itself
 };
+
+// The table of devices in force; that of GPUs alone if there is none.
+base::Result<kube::DevicesConfig> read_devices_config(const Session& session);
 
 // `speaker` begins a sentence about what the user may not read.
 base::Result<ClusterNodes> read_cluster_nodes(const Session& session, std::string_view speaker,

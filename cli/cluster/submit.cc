@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "api/device_resources.h"
 #include "api/job_size.h"
 #include "cli/cluster/after_submit.h"
 #include "cli/cluster/batch_script.h"
 #include "cli/cluster/batch_variables.h"
 #include "cli/cluster/connect.h"
+#include "cli/cluster/info.h"
 #include "cli/cluster/user.h"
 #include "cli/files.h"
 #include "cli/hostlist_field.h"
@@ -199,12 +201,6 @@ base::Status check_fields(const sched::JobRequest& request) {
     return base::invalid_argument("--constraint \"" + request.constraint +
                                   "\": " + parsed.error().message + "; write it like gpu&fast");
   }
-  for (const sched::DeviceCount& each : request.devices) {
-    if (each.kind.name == "gpu") continue;
-    return base::Error{slurm::kEndsWithOne, "--gres " + each.kind.name +
-                                                ": no node has devices of that name; of "
-                                                "devices gpu is possible"};
-  }
   const std::pair<const char*, const std::vector<std::string>&> nodes[] = {
       {"--nodelist", request.required_nodes}, {"--exclude", request.excluded_nodes}};
   for (const auto& [name, names] : nodes) {
@@ -267,6 +263,27 @@ std::optional<kube::JobDependency> dependency_of(const sched::Dependency& asked)
 std::optional<kube::JobArray> array_of(const std::optional<sched::ArrayRequest>& asked) {
   if (!asked) return std::nullopt;
   return kube::JobArray{slurm::format_tasks(asked->tasks), asked->at_once};
+}
+
+// The names of devices that the cluster counts are in its SchedulerConfig. Without an answer the
+// operator has the word.
+base::Status check_devices(const Session& session, const kube::Job& job) {
+  const auto& asked = job.spec.resources.devices;
+  const auto is_gpu = [](const kube::JobDevice& each) { return each.name == "gpu"; };
+  if (std::ranges::all_of(asked, is_gpu)) return {};
+  const base::Result<kube::DevicesConfig> config = read_devices_config(session);
+  if (!config) return {};
+  const std::vector<std::string> names = kube::device_names(*config);
+  for (const kube::JobDevice& each : asked) {
+    if (std::ranges::find(names, each.name) != names.end()) continue;
+    std::string all;
+    for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
+    return base::Error{slurm::kEndsWithOne, "--gres " + each.name +
+                                                ": no node has devices of that name; the "
+                                                "cluster counts " +
+                                                all};
+  }
+  return {};
 }
 
 // The reverse of the operator's translation from a Job to a request: a field that is set here must
@@ -673,7 +690,12 @@ int run_submit(const Session* session, const std::string& ns, const SubmitArgume
   }
   base::Result<kube::Job> job = job_object(request, ns);
   if (!job) return fail(job.error());
-  if (arguments.dry_run != DryRun::kClient) set_user(*session, *job);
+  if (arguments.dry_run != DryRun::kClient) {
+    if (const base::Status known = check_devices(*session, *job); !known) {
+      return fail(known.error());
+    }
+    set_user(*session, *job);
+  }
   if (arguments.dry_run == DryRun::kServer) {
     job = session->client.create<kube::Job>(*job, {.dry_run = true});
     if (!job) return fail(job.error());
@@ -722,7 +744,7 @@ Options are sbatch's:
   -d, --dependency KIND:JOB[:JOB][,...]         --kill-on-invalid-dep yes|no
                                (after, afterany, afterok, afternotok, aftercorr,
                                singleton)
-  --gres gpu[:TYPE][:N], --gpus-per-node [TYPE:]N      GPUs on each node
+  --gres NAME[:TYPE][:N], --gpus-per-node [TYPE:]N     devices on each node
   -G, --gpus [TYPE:]N, --gpus-per-task [TYPE:]N        of the job, of a task
   --cpus-per-gpu, --ntasks-per-gpu N            --mem-per-gpu SIZE
   -L, --licenses NAME[:N][,NAME[:N]]

@@ -114,14 +114,13 @@ std::string node_features(const NodeLine& line) {
 }
 
 std::string node_gres(const NodeLine& line) {
-  const std::string text = line.node == nullptr ? "" : gres_text(kube::devices_of(*line.node));
+  const std::string text = gres_text(line.devices);
   return text.empty() ? "(null)" : text;
 }
 
 // Under the names that the node has for them now.
 std::string node_gres_used(const NodeLine& line) {
-  if (line.node == nullptr) return "(null)";
-  std::vector<kube::JobDevice> devices = kube::devices_of(*line.node);
+  std::vector<kube::JobDevice> devices = line.devices;
   sched::Devices there, held;
   for (kube::JobDevice& each : devices) {
     sched::add_devices(there, {each.name, each.type}, std::max(each.count, 1));

@@ -70,10 +70,11 @@ const sched::Configuration& some_configuration() {
 void check_job(const kube::Job& job) {
   static const std::map<std::string, PartitionCapacity> kCapacity{
       {"batch", {.nodes = 8, .cpus_per_node_max = 8}}};
+  static const OperatorParameters kParameters;
   const TemplateFacts facts = check_template(job.spec.pod_template);
   check_sentences(facts.problems);
   const JobVerdict verdict = translate_job(job, facts, sched::JobId{1}, base::Instant{},
-                                           {some_configuration(), kCapacity, {}});
+                                           {some_configuration(), kCapacity, {}, kParameters});
   check_sentences(verdict.problems);
   CHECK(verdict.request.has_value() == verdict.problems.empty());
   // It is asked of jobs that run, whose spec may be worth nothing by now: any spec must give a

@@ -75,20 +75,23 @@ Variables slurm_environment(const kube::Job& job, const PodSlot& slot, const Gan
 
 // Within the pod its devices have the numbers from 0 on, whichever of the node they are: kubelet's
 // device plugin shows it no others.
-Variables device_variables(const DeviceResources& devices) {
-  if (devices.empty()) return {};
+Variables device_variables(const DeviceResources& devices, const kube::DevicesConfig& config) {
   Variables env;
-  int nvidia = 0, amd = 0;
+  int gpus = 0, nvidia = 0, amd = 0;
   for (const auto& [resource, count] : devices) {
-    (resource.starts_with("amd.com/") ? amd : nvidia) += count;
+    if (!kube::is_gpu(resource, config)) continue;
+    gpus += count;
+    if (resource.starts_with("nvidia.com/")) nvidia += count;
+    if (resource.starts_with("amd.com/")) amd += count;
   }
+  if (gpus == 0) return {};
   const auto numbers = [](int count) {
     std::string list;
     for (int i = 0; i < count; ++i) list += (i == 0 ? "" : ",") + text(i);
     return list;
   };
-  env.emplace_back("SLURM_JOB_GPUS", numbers(nvidia + amd));
-  env.emplace_back("SLURM_GPUS_ON_NODE", text(nvidia + amd));
+  env.emplace_back("SLURM_JOB_GPUS", numbers(gpus));
+  env.emplace_back("SLURM_GPUS_ON_NODE", text(gpus));
   if (nvidia > 0) env.emplace_back("CUDA_VISIBLE_DEVICES", numbers(nvidia));
   if (amd > 0) env.emplace_back("ROCR_VISIBLE_DEVICES", numbers(amd));
   return env;
@@ -98,17 +101,18 @@ Variables device_variables(const DeviceResources& devices) {
 struct PodDevices {
   DeviceResources all;
   bool of_template = false;
+  const kube::DevicesConfig& config;
 
-  // Returns the devices in the container's variables: kubelet gives it its own alone.
-  DeviceResources of(const kube::Container& container) const {
-    return of_template ? device_requests(container.resources) : all;
+  // Returns the variables of the container's devices: kubelet gives it its own alone.
+  Variables variables_of(const kube::Container& container) const {
+    return device_variables(of_template ? device_requests(container.resources) : all, config);
   }
 };
 
 PodDevices devices_of_pod(const kube::PodSpec& pod, const PodOptions& options) {
   DeviceResources own = device_requests(pod);
-  if (own.empty()) return {options.devices, false};
-  return {std::move(own), true};
+  if (own.empty()) return {options.devices, false, options.devices_config};
+  return {std::move(own), true, options.devices_config};
 }
 
 // Unless the template says who, the first container gets them all: kubelet gives devices to
@@ -116,7 +120,9 @@ PodDevices devices_of_pod(const kube::PodSpec& pod, const PodOptions& options) {
 // GPU nodes needs, which is named after the resource.
 void set_devices(Json& spec, const PodDevices& devices) {
   for (const auto& [resource, count] : devices.all) {
-    spec["tolerations"].push_back({{"key", resource}, {"operator", "Exists"}});
+    for (const std::string& key : device_taints(resource)) {
+      spec["tolerations"].push_back({{"key", key}, {"operator", "Exists"}});
+    }
     if (devices.of_template) continue;
     Json& resources = spec["containers"][0]["resources"];
     resources["requests"][resource] = text(count);
@@ -134,8 +140,7 @@ Json variable_of(const std::string& name, const std::string& value) {
 }
 
 // Ours stand first, so that the template's variables may refer to them by $(NAME).
-void add_environment(Json& container, const Variables& environment,
-                     const DeviceResources& devices) {
+void add_environment(Json& container, const Variables& environment, const Variables& of_devices) {
   Json& env = container["env"];
   if (!env.is_array()) env = Json::array();
   std::set<std::string> given;
@@ -145,7 +150,7 @@ void add_environment(Json& container, const Variables& environment,
     // A variable that the template sets itself stays its own.
     if (!given.contains(name)) all.push_back(variable_of(name, value));
   }
-  for (const auto& [name, value] : device_variables(devices)) {
+  for (const auto& [name, value] : of_devices) {
     if (!given.contains(name)) all.push_back(variable_of(name, value));
   }
   for (Json& variable : env) all.push_back(std::move(variable));
@@ -371,15 +376,15 @@ base::Result<Json> build_pod(const kube::Job& job, const PodSlot& slot, const Ga
         {"containers", &decoded->spec.containers, &*memory}}) {
     if (!spec.contains(list)) continue;
     for (std::size_t i = 0; i < spec[list].size(); ++i) {
-      add_environment(spec[list][i], environment, devices.of((*containers)[i]));
+      add_environment(spec[list][i], environment, devices.variables_of((*containers)[i]));
       set_resources(spec[list][i], i == 0, slot, (*limits)[i]);
     }
   }
   set_devices(spec, devices);
   if (!job.spec.batch) return pod;
   // Last, because its container is none of the template's.
-  const base::Status added = add_launcher(pod, job, slot, gang.hosts, launcher, options.time_limit,
-                                          gang.array_task());
+  const base::Status added =
+      add_launcher(pod, job, slot, gang.hosts, launcher, options.time_limit, gang.array_task());
   if (!added) return added.error();
   if (launcher.directory.empty()) {
     set_resources(spec["initContainers"][0], false, slot, slot.memory);

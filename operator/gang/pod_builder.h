@@ -24,6 +24,7 @@ struct PodOptions {
   DefaultsInForce defaults{};  // of the partition, and the namespace's identity
   std::string cpuset{};        // CPUs that its node's agent binds it to; "" = none
   DeviceResources devices{};   // extended resources that it asks for
+  kube::DevicesConfig devices_config{};
   friend bool operator==(const PodOptions&, const PodOptions&) = default;
 };
 

@@ -104,8 +104,8 @@ TEST(Pods, CarryWhatTheOperatorDecided) {
 
 // Two tasks of one array never share the name of a pod, a host or a Service.
 TEST(Pods, OfATaskOfAnArrayKnowIt) {
-  kube::Job job = job_of_spec(
-      {{"template", {{"spec", {{"containers", json::array({{{"name", "main"}}})}}}}}});
+  kube::Job job =
+      job_of_spec({{"template", {{"spec", {{"containers", json::array({{{"name", "main"}}})}}}}}});
   job.metadata.name = "sweep";
   job.metadata.uid = "u-1";
   job.status.job_id = 43;
@@ -113,8 +113,7 @@ TEST(Pods, OfATaskOfAnArrayKnowIt) {
   job.status.allocation = kube::Allocation{.hostlist = "n[1-2]", .cpus = 2};
   job.status.allocation->shares = {{.hostlist = "n[1-2]", .cpus = 1, .tasks = 1}};
   const JobIdentity identity{"sweep", "u-1", 1, 7};
-  const auto slots =
-      pod_slots(identity, *job.status.allocation, kube::PodPolicy::kPerNode).value();
+  const auto slots = pod_slots(identity, *job.status.allocation, kube::PodPolicy::kPerNode).value();
   EXPECT_TRUE(slots[1].name.starts_with("sweep-7-")) << slots[1].name;
   EXPECT_NE(pod_name({"sweep", "u-1", 1, 7}, 0), pod_name({"sweep", "u-1", 2, 7}, 0));
   EXPECT_NE(pod_name({"sweep", "u-1", 1, 7}, 0), pod_name({"sweep", "u-1", 1, 8}, 0));
@@ -182,6 +181,34 @@ TEST(Pods, WithDevicesArePinnedAndAskForThem) {
   EXPECT_EQ(env["SLURM_GPUS_ON_NODE"], "2");
   EXPECT_EQ(env["CUDA_VISIBLE_DEVICES"], "0,1");
   EXPECT_FALSE(env.contains("ROCR_VISIBLE_DEVICES"));
+}
+
+// Of what the table counts only what it calls gpu is one. A profile is part of a GPU, after which
+// the taint is named.
+TEST(Pods, WithOtherDevicesHaveTheVariablesOfTheirGpusAlone) {
+  kube::Job job = job_of_spec(json::object());
+  job.status.allocation = kube::Allocation{.hostlist = "n1", .cpus = 2};
+  job.status.allocation->shares = {{.hostlist = "n1", .cpus = 2, .tasks = 1}};
+  const auto slots =
+      pod_slots({"j", "u", 1}, *job.status.allocation, kube::PodPolicy::kPerNode).value();
+  const auto build = [&](const DeviceResources& devices) {
+    const PodOptions options{
+        .devices = devices,
+        .devices_config = {
+            .resources = {{"example.com/fpga", "fpga"}, {"habana.ai/gaudi", "gpu", "gaudi"}}}};
+    return build_pod(job, slots[0], gang_layout(slots), options).value()["spec"];
+  };
+  const json spec =
+      build({{"example.com/fpga", 4}, {"habana.ai/gaudi", 2}, {"nvidia.com/mig-1g.5gb", 1}});
+  std::map<std::string, std::string> env;
+  for (const json& one : spec["containers"][0]["env"]) env[one["name"]] = one["value"];
+  EXPECT_EQ(env["SLURM_JOB_GPUS"], "0,1,2");
+  EXPECT_EQ(env["CUDA_VISIBLE_DEVICES"], "0");
+  EXPECT_EQ(spec["containers"][0]["resources"]["limits"]["example.com/fpga"], "4");
+  EXPECT_EQ(spec["tolerations"].back(), (json{{"key", "nvidia.com/gpu"}, {"operator", "Exists"}}));
+  const json fpga = build({{"example.com/fpga", 4}});
+  EXPECT_EQ(fpga["containers"][0]["env"].dump().find("GPUS"), std::string::npos);
+  EXPECT_TRUE(fpga["affinity"].contains("nodeAffinity"));
 }
 
 // The author has said which container has which devices; none is asked for a second time.

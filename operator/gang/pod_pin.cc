@@ -25,7 +25,7 @@ bool lacks_devices(std::string_view message) {
     std::string_view resource = message.substr(at + kInsufficient.size());
     resource = resource.substr(0, resource.find_first_of(", "));
     if (resource.ends_with('.')) resource.remove_suffix(1);
-    if (is_device(resource)) return true;
+    if (kube::is_extended(resource)) return true;
   }
   return false;
 }

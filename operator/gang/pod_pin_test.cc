@@ -97,6 +97,8 @@ TEST(PodPin, KubeSchedulerSaysWhyItCannotBind) {
   EXPECT_TRUE(binding_problem(pod)->about_devices);
   EXPECT_FALSE(binding_problem(pod)->about_claims);
   pod.status.conditions[0].message = "0/2 nodes are available: 2 Insufficient example.com/nic.";
+  EXPECT_TRUE(binding_problem(pod)->about_devices);
+  pod.status.conditions[0].message = "0/2 nodes are available: 2 Insufficient hugepages-2Mi.";
   EXPECT_FALSE(binding_problem(pod)->about_devices);
   // Bound after all: what a condition said before does not count any more.
   pod.spec.node_name = "n1";

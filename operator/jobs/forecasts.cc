@@ -76,10 +76,8 @@ std::optional<MakeForecast> Forecasts::due() {
 // It would get the next number.
 std::optional<MakeForecast> Forecasts::question(JobRecord& job) {
   const sched::JobId id{std::max<std::int64_t>(numbers_.first_unused(), 1)};
-  JobVerdict verdict =
-      translate_job(*job.object, *job.pod_template, id, parts_.now,
-                    {parts_.policy.configuration(), parts_.nodes.capacity(),
-                     parts_.nodes.unusable_for(*job.pod_template, job.object->spec)});
+  JobVerdict verdict = translate_job(*job.object, *job.pod_template, id, parts_.now,
+                                     context_of(job, parts_.policy, parts_.nodes));
   Predecessors predecessors;
   if (verdict.request) predecessors = find_predecessors(parts_.jobs, job);
   const auto& problems = verdict.request ? predecessors.problems : verdict.problems;

@@ -20,4 +20,12 @@ struct JobParts {
   const bool& ends_by_time;  // false: the wall clock cannot be trusted
 };
 
+// What a job is judged against now.
+inline JobContext context_of(const JobRecord& job, const PolicyBook& policy, NodeBook& nodes) {
+  const OperatorParameters& parameters = policy.parameters();
+  return {
+      policy.configuration(), nodes.capacity(),
+      nodes.unusable_for(*job.pod_template, job.object->spec, parameters.devices), parameters};
+}
+
 }  // namespace control

@@ -199,7 +199,8 @@ Effect PodWrites::take_next(JobRecord& job) {
                     .time_limit = job.start.time_limit,
                     .defaults = *job.start.defaults,
                     .cpuset = cpuset_for(slot),
-                    .devices = devices_for(job, slot)},
+                    .devices = devices_for(job, slot),
+                    .devices_config = parts_.policy.parameters().devices},
                    slot};
 }
 
@@ -214,7 +215,8 @@ void PodWrites::withdraw(JobRecord& job) {
 // A job that asks for no devices gets none, also if it keeps others off those of its whole nodes.
 DeviceResources PodWrites::devices_for(const JobRecord& job, const PodSlot& slot) const {
   if (job.object->spec.resources.devices.empty()) return {};
-  return resources_of(slot.devices, parts_.nodes.object(slot.node));
+  return resources_of(slot.devices, parts_.nodes.object(slot.node),
+                      parts_.policy.parameters().devices);
 }
 
 std::string PodWrites::cpuset_for(const PodSlot& slot) const {

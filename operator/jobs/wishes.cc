@@ -223,8 +223,7 @@ void Wishes::judge(JobRecord& job) {
   // all causes.
   JobVerdict verdict =
       translate_job(*job.object, *job.pod_template, job.id, *job.wanted().submit_time,
-                    {parts_.policy.configuration(), parts_.nodes.capacity(),
-                     parts_.nodes.unusable_for(*job.pod_template, job.object->spec)});
+                    context_of(job, parts_.policy, parts_.nodes));
   // What a job that has nodes waited for is over.
   Predecessors predecessors{.dependency = job.request.dependency, .known = {}, .problems = {}};
   if (verdict.request) {

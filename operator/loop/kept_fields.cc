@@ -40,11 +40,25 @@ constexpr std::size_t kNoteBytesMax = 32'768;
 // A template has 32 containers and as many init containers, and webhooks add a few.
 constexpr std::size_t kContainersMax = 64;
 constexpr std::size_t kNodeLabelsBytesMax = 65'536;
-constexpr std::size_t kDeviceKindsMax = 64;      // of a node: MIG has about a dozen profiles
+constexpr std::size_t kNodeDeviceKindsMax = 64;  // MIG has about a dozen profiles
+constexpr std::size_t kPodDeviceKindsMax = 8;
 constexpr std::size_t kIndexesBytesMax = 4'096;  // the CRD's, of a rule of successPolicy
 
 bool is_one_of(std::string_view name, Names names) {
   return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// Keeps extended resources, GPUs first: those are counted without a word of an administrator's, and
+// must not be lost behind others.
+template <typename Amounts, typename Keep>
+void keep_devices(const Amounts& all, std::size_t kinds_max, const Keep& keep) {
+  std::size_t count = 0;
+  for (const bool gpus : {true, false}) {
+    for (const auto& [name, amount] : all) {
+      if (!kube::is_extended(name) || kube::is_gpu(name, {}) != gpus) continue;
+      if (++count <= kinds_max) keep(name, amount);
+    }
+  }
 }
 
 // Moves the entries of these names out of `all`; the rest is dropped with it.
@@ -210,8 +224,8 @@ void keep_ours(kube::Pod& pod, kube::Pod& kept) {
   kept.status.container_statuses = short_states(pod.status.container_statuses);
 }
 
-// Pods of others, which are most of a cluster's: their memory takes room on the node, and one of
-// them may be the node's agent.
+// Pods of others, which are most of a cluster's: their memory and devices take room on the node,
+// and one of them may be the node's agent.
 void keep_foreign(kube::Pod& pod, kube::Pod& kept) {
   kept.metadata.labels =
       only(pod.metadata.labels, {kube::kLabelName, kube::kLabelComponent, kube::kLabelGang});
@@ -220,9 +234,10 @@ void keep_foreign(kube::Pod& pod, kube::Pod& kept) {
   if (const kube::Bytes memory = memory_request(pod); memory.value() > 0) {
     all.resources.requests.emplace("memory", kube::Quantity::from_units(memory.value()));
   }
-  for (const auto& [resource, count] : device_requests(pod.spec)) {
-    all.resources.requests.emplace(resource, kube::Quantity::from_units(count));
-  }
+  keep_devices(device_requests(pod.spec), kPodDeviceKindsMax,
+               [&](const std::string& resource, int count) {
+                 all.resources.requests.emplace(resource, kube::Quantity::from_units(count));
+               });
   if (!all.resources.requests.empty()) kept.spec.containers.push_back(std::move(all));
   kept.status.conditions = only(pod.status.conditions, {kube::kReady, kube::kPodWaiting});
   for (const kube::ContainerStatus& status : pod.status.container_statuses) {
@@ -248,14 +263,6 @@ kube::ResourceList only(const kube::ResourceList& all, Names names) {
     if (is_one_of(name, names)) kept.emplace(name, quantity);
   }
   return kept;
-}
-
-// A plugin names its devices, and a node has few kinds of them.
-void keep_devices(const kube::ResourceList& all, kube::ResourceList& kept) {
-  std::size_t count = 0;
-  for (const auto& [name, quantity] : all) {
-    if (is_device(name) && ++count <= kDeviceKindsMax) kept.emplace(name, quantity);
-  }
 }
 
 // Keeps labels in two rounds, kubegang's first: partitions, jobs and their users may select by any
@@ -339,7 +346,10 @@ void keep_what_is_read(kube::Node& node) {
   // The resources that the operator counts on a node (translate_node()).
   kept.status.allocatable =
       only(node.status.allocatable, {"cpu", "memory", "pods", "ephemeral-storage"});
-  keep_devices(node.status.allocatable, kept.status.allocatable);
+  keep_devices(node.status.allocatable, kNodeDeviceKindsMax,
+               [&](const std::string& resource, const kube::Quantity& amount) {
+                 kept.status.allocatable.emplace(resource, amount);
+               });
   kept.status.conditions = only(node.status.conditions, {kube::kReady});
   replace(node, std::move(kept));
 }

@@ -197,9 +197,7 @@ std::optional<sched::JobFacts> ControlLoop::restored_job(JobRecord& job,
   const base::Instant submit_time = status.submit_time.value_or(now_);
   JobVerdict verdict = job.task ? verdict_of_task(jobs_.array_of(job), job, submit_time)
                                 : translate_job(*job.object, *job.pod_template, job.id, submit_time,
-                                                {policy_.configuration(), nodes_.capacity(),
-                                                 nodes_.unusable_for(*job.pod_template,
-                                                                     job.object->spec)});
+                                                context_of(job, policy_, nodes_));
   const bool allocated = status.allocation.has_value();
   // A job that was accepted keeps its place in the queue while its partition is away, since an
   // administrator may only be about to create it again.

@@ -179,6 +179,7 @@ sched::NodeSpec NodeBook::judge(const std::string& name, Record& record,
   facts.memory_reserve_percent = parameters.memory_reserve_percent;
   facts.needs_agent = needs_agent(name);
   facts.clock = parameters.clock;
+  facts.devices = parameters.devices;
   NodeVerdict verdict = translate_node(facts);
   if (verdict.problem != record.problem || record.told.name.empty()) {
     base::LogFields fields{

@@ -113,11 +113,13 @@ class NodeBook {
 
   // --- as seen last ---
   // Pods with devices tolerate the taints of nodes that have some.
-  NodeClasses::Names unusable_for(const TemplateFacts& pod_template, const kube::JobSpec& spec) {
+  NodeClasses::Names unusable_for(const TemplateFacts& pod_template, const kube::JobSpec& spec,
+                                  const kube::DevicesConfig& devices) {
     if (!needs_device_nodes(spec, pod_template)) return classes_.unusable_for(pod_template);
     TemplateFacts with_devices;
     with_devices.node_selector = pod_template.node_selector;
-    with_devices.tolerations = with_device_tolerations(pod_template.tolerations);
+    with_devices.tolerations = with_device_tolerations(
+        pod_template.tolerations, spec.resources.devices, pod_template.devices, devices);
     return classes_.unusable_for(with_devices);
   }
   std::set<NodeClasses::Names> take_outdated() { return classes_.take_outdated(); }

@@ -132,7 +132,7 @@ TEST_F(NodeBookTest, CountsWhatPartitionsCanHold) {
   // A label: the partition holds as much as before, but some pods can use other nodes.
   TemplateFacts ssd;
   ssd.node_selector = {{"disk", "ssd"}};
-  const auto names = book.unusable_for(ssd, {});
+  const auto names = book.unusable_for(ssd, {}, {});
   (void)book.observe("n1", ready_node("n1", {{"disk", "ssd"}}));
   (void)told();
   EXPECT_TRUE(book.is_uncounted()) << "a partition may select it";

@@ -1,8 +1,10 @@
 #include "operator/translate/config_translation.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "api/array_status.h"
+#include "api/device_resources.h"
 #include "operator/translate/job_check.h"
 #include "operator/translate/policy_values.h"
 #include "operator/translate/priority_translation.h"
@@ -54,6 +56,17 @@ void check_licenses(const std::map<std::string, std::int32_t>& licenses, SpecPro
                    "\"; use letters, digits and the signs _-.@");
     }
     problems.range("spec.licenses." + name, std::optional{count}, 0, 1'000'000);
+  }
+}
+
+void check_runtime_classes(const std::vector<std::string>& classes, SpecProblems& problems) {
+  for (std::size_t i = 0; i < classes.size(); ++i) {
+    const std::string where = "spec.runtimeClasses[" + std::to_string(i) + "]";
+    if (classes[i].empty()) problems.add(where + ": is empty; write the name of a RuntimeClass");
+    if (std::find(classes.begin(), classes.begin() + static_cast<std::ptrdiff_t>(i), classes[i]) !=
+        classes.begin() + static_cast<std::ptrdiff_t>(i)) {
+      problems.add(where + ": \"" + classes[i] + "\" stands twice; remove it once");
+    }
   }
 }
 
@@ -203,6 +216,12 @@ std::vector<std::string> check_config(const kube::SchedulerConfig& config) {
   problems.range("spec.maxArraySize", spec.max_array_size, 0, kube::kArrayTasksMax);
   problems.memory("spec.memory", spec.memory);
   check_licenses(spec.licenses, problems);
+  if (spec.devices) {
+    for (std::string& sentence : kube::devices_config_problems(*spec.devices)) {
+      problems.add(std::move(sentence));
+    }
+  }
+  check_runtime_classes(spec.runtime_classes, problems);
   // The rest are parts that are blocks of their own in the spec.
   check_conditions(spec, problems);
   check_priority(spec.priority, problems);
@@ -298,6 +317,8 @@ OperatorParameters operator_parameters(const kube::SchedulerConfigSpec& spec) {
     parameters.settle = spec.timetable->settle.value_or(parameters.settle);
     parameters.clock = spec.timetable->clock.value_or(parameters.clock);
   }
+  if (spec.devices) parameters.devices = *spec.devices;
+  parameters.runtime_classes = spec.runtime_classes;
   return parameters;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "api/devices_config.h"
 #include "api/scheduler_config.h"
 #include "base/time.h"
 #include "scheduler/model/config.h"
@@ -24,6 +25,8 @@ struct OperatorParameters {
   base::Duration settle = std::chrono::seconds{2};
   base::Duration start_timeout = std::chrono::minutes{30};
   kube::ClockPolicy clock = kube::ClockPolicy::kWarn;
+  kube::DevicesConfig devices{};
+  std::vector<std::string> runtime_classes{};  // that templates may name
   friend bool operator==(const OperatorParameters&, const OperatorParameters&) = default;
 };
 OperatorParameters operator_parameters(const kube::SchedulerConfigSpec& spec);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
+#include <utility>
 
 namespace control {
 namespace {
@@ -19,9 +21,10 @@ std::string lower_case(std::string_view text) {
   return lower;
 }
 
-// nullopt: nobody knows what the resource is.
-std::optional<sched::DeviceKind> kind_of(std::string_view resource, const kube::Node& node) {
-  const auto device = kube::device_of(resource, node);
+// nullopt: it is not counted.
+std::optional<sched::DeviceKind> kind_of(std::string_view resource, const kube::Node& node,
+                                         const kube::DevicesConfig& config) {
+  const auto device = kube::device_of(resource, node, config);
   if (!device) return std::nullopt;
   return sched::DeviceKind{device->name, device->type};
 }
@@ -36,7 +39,13 @@ bool is_profile(std::string_view type) {
 }
 
 // The resource of devices that their node does not name.
-std::string usual_resource(const std::string& type) {
+std::string usual_resource(const sched::DeviceKind& kind, const kube::DevicesConfig& config) {
+  const std::string& type = kind.type;
+  const auto entry = std::ranges::find_if(config.resources, [&](const kube::DeviceResource& each) {
+    const bool same_type = type.empty() || !each.type || lower_case(*each.type) == type;
+    return each.name == kind.name && same_type;
+  });
+  if (entry != config.resources.end()) return entry->resource;
   if (is_profile(type)) return std::string{kMigResource} + type;
   const auto known = std::ranges::find_if(
       kGpuResources, [&](const GpuResource& each) { return type.starts_with(each.maker); });
@@ -54,11 +63,31 @@ void keep_larger(DeviceResources& to, const DeviceResources& from) {
 
 }  // namespace
 
-// They are named after the resource.
-std::vector<kube::Toleration> with_device_tolerations(std::vector<kube::Toleration> tolerations) {
-  for (const GpuResource& known : kGpuResources) {
-    tolerations.push_back({.key = std::string{known.resource}, .op = "Exists"});
+std::vector<std::string> device_taints(const std::string& resource) {
+  std::vector<std::string> keys{resource};
+  if (resource.starts_with(kMigResource)) keys.emplace_back(kGpuResources[0].resource);
+  return keys;
+}
+
+// Of a job that names devices each resource of that name.
+std::vector<kube::Toleration> with_device_tolerations(std::vector<kube::Toleration> tolerations,
+                                                      const std::vector<kube::JobDevice>& devices,
+                                                      const DeviceResources& resources,
+                                                      const kube::DevicesConfig& config) {
+  std::set<std::string> keys;
+  const auto add_keys = [&](const std::string& resource) {
+    for (std::string& key : device_taints(resource)) keys.insert(std::move(key));
+  };
+  for (const auto& [resource, count] : resources) add_keys(resource);
+  for (const kube::JobDevice& each : devices) {
+    if (each.name == "gpu") {
+      for (const GpuResource& known : kGpuResources) add_keys(std::string{known.resource});
+    }
+    for (const kube::DeviceResource& entry : config.resources) {
+      if (entry.name == each.name) add_keys(entry.resource);
+    }
   }
+  for (const std::string& key : keys) tolerations.push_back({.key = key, .op = "Exists"});
   return tolerations;
 }
 
@@ -66,7 +95,7 @@ DeviceResources device_requests(const kube::ResourceRequirements& resources) {
   DeviceResources all;
   for (const auto* list : {&resources.requests, &resources.limits}) {
     for (const auto& [name, quantity] : *list) {
-      if (is_device(name)) all[name] = std::max(all[name], count_of(quantity));
+      if (kube::is_extended(name)) all[name] = std::max(all[name], count_of(quantity));
     }
   }
   std::erase_if(all, [](const auto& each) { return each.second == 0; });
@@ -90,10 +119,11 @@ DeviceResources device_requests(const kube::PodSpec& spec) {
   return all;
 }
 
-sched::Devices devices_of(const kube::Node& node, const DeviceResources& foreign) {
+sched::Devices devices_of(const kube::Node& node, const DeviceResources& foreign,
+                          const kube::DevicesConfig& config) {
   sched::Devices devices;
   for (const auto& [resource, quantity] : node.status.allocatable) {
-    const auto kind = kind_of(resource, node);
+    const auto kind = kind_of(resource, node, config);
     if (!kind) continue;
     const auto taken = foreign.find(resource);
     const int left = count_of(quantity) - (taken == foreign.end() ? 0 : taken->second);
@@ -102,13 +132,14 @@ sched::Devices devices_of(const kube::Node& node, const DeviceResources& foreign
   return devices;
 }
 
-DeviceResources resources_of(const std::vector<kube::JobDevice>& devices, const kube::Node* node) {
+DeviceResources resources_of(const std::vector<kube::JobDevice>& devices, const kube::Node* node,
+                             const kube::DevicesConfig& config) {
   // All that it has a name for, also with none left.
   std::map<sched::DeviceKind, std::string> resources;
   sched::Devices there;
   const kube::ResourceList none;
   for (const auto& [resource, quantity] : node == nullptr ? none : node->status.allocatable) {
-    const auto kind = kind_of(resource, *node);
+    const auto kind = kind_of(resource, *node, config);
     if (kind && resources.try_emplace(*kind, resource).second) there.push_back({*kind, 1});
   }
   DeviceResources all;
@@ -116,49 +147,56 @@ DeviceResources resources_of(const std::vector<kube::JobDevice>& devices, const 
     const auto found = resources.find(each.kind);
     if (found != resources.end()) {
       all[found->second] += each.count;
-    } else if (resources.size() == 1) {
-      all[resources.begin()->second] += each.count;
-    } else {
-      all[usual_resource(each.kind.type)] += each.count;
+      continue;
     }
+    // Of a name of which the node has one resource there is no doubt.
+    std::vector<std::string> of_name;
+    for (const auto& [kind, resource] : resources) {
+      if (kind.name == each.kind.name) of_name.push_back(resource);
+    }
+    all[of_name.size() == 1 ? of_name.front() : usual_resource(each.kind, config)] += each.count;
   }
   return all;
 }
 
-std::vector<kube::JobDevice> devices_asked(const DeviceResources& resources, int pods) {
+std::vector<kube::JobDevice> devices_asked(const DeviceResources& resources, int pods,
+                                           const kube::DevicesConfig& config) {
   std::vector<kube::JobDevice> all;
   for (const auto& [resource, count] : resources) {
-    const auto known = std::ranges::find(kGpuResources, resource, &GpuResource::resource);
-    const std::string type =
-        known != std::end(kGpuResources)
-            ? std::string{known->maker}
-            : lower_case(std::string_view{resource}.substr(kMigResource.size()));
-    const std::int64_t together = std::int64_t{count} * pods;
-    all.push_back(
-        {.name = "gpu",
-         .type = type,
-         .count = static_cast<std::int32_t>(std::min<std::int64_t>(together, kDevicesMax))});
+    auto device = kube::device_asked(resource, config);
+    if (!device) continue;
+    device->count =
+        static_cast<std::int32_t>(std::min<std::int64_t>(std::int64_t{count} * pods, kDevicesMax));
+    all.push_back(*std::move(device));
   }
   return all;
 }
 
-// A type that the job names is more exact than a maker, and no type at all less.
+// A type that the job names is more exact than a maker, and no type at all less. With several kinds
+// of one name on either side there is no telling which of one is which of the other.
 std::optional<std::vector<kube::JobDevice>> same_devices(
     const std::vector<kube::JobDevice>& devices, const std::vector<kube::JobDevice>& of_template) {
   if (devices.empty()) return of_template;
   if (of_template.empty()) return devices;
-  // With several kinds on either side there is no telling which of one is which of the other.
-  if (devices.size() != 1 || of_template.size() != 1) return std::nullopt;
-  const kube::JobDevice& asked = devices.front();
-  const kube::JobDevice& in_pods = of_template.front();
-  if (asked.name != in_pods.name || asked.count != in_pods.count) return std::nullopt;
-  if (asked.type.empty()) return of_template;
-  const bool is_maker = std::ranges::find(kGpuResources, in_pods.type, &GpuResource::maker) !=
-                        std::end(kGpuResources);
-  if (is_maker ? is_profile(asked.type) : lower_case(asked.type) != in_pods.type) {
-    return std::nullopt;
+  if (devices.size() != of_template.size()) return std::nullopt;
+  std::vector<kube::JobDevice> all;
+  for (const kube::JobDevice& in_pods : of_template) {
+    if (std::ranges::count(of_template, in_pods.name, &kube::JobDevice::name) > 1 ||
+        std::ranges::count(devices, in_pods.name, &kube::JobDevice::name) != 1) {
+      return std::nullopt;
+    }
+    const kube::JobDevice& asked =
+        *std::ranges::find(devices, in_pods.name, &kube::JobDevice::name);
+    if (asked.count != in_pods.count) return std::nullopt;
+    const bool is_maker = in_pods.name == "gpu" &&
+                          std::ranges::find(kGpuResources, in_pods.type, &GpuResource::maker) !=
+                              std::end(kGpuResources);
+    const bool fits = asked.type.empty() || in_pods.type.empty() ||
+                      (is_maker ? !is_profile(asked.type) : lower_case(asked.type) == in_pods.type);
+    if (!fits) return std::nullopt;
+    all.push_back(asked.type.empty() ? in_pods : asked);
   }
-  return devices;
+  return all;
 }
 
 std::string device_text(const std::vector<kube::JobDevice>& devices) {
@@ -187,12 +225,7 @@ std::vector<std::string> device_problems(const std::vector<kube::JobDevice>& dev
   for (std::size_t i = 0; i < devices.size(); ++i) {
     const kube::JobDevice& each = devices[i];
     const std::string where = std::string{field} + "[" + std::to_string(i) + "]";
-    if (each.name.empty()) {
-      problems.push_back(where + ".name: is missing; write gpu");
-    } else if (each.name != "gpu") {
-      problems.push_back(where + ".name: no node has devices of the name \"" + each.name +
-                         "\"; write gpu");
-    }
+    if (each.name.empty()) problems.push_back(where + ".name: is missing; write gpu");
     if (each.count < 1 || each.count > kDevicesMax) {
       problems.push_back(where + ".count: " + std::to_string(each.count) +
                          " is not possible; use 1 to " + std::to_string(kDevicesMax));
@@ -208,6 +241,31 @@ std::vector<std::string> device_problems(const std::vector<kube::JobDevice>& dev
     }
   }
   return problems;
+}
+
+std::vector<std::string> unknown_devices(const std::vector<kube::JobDevice>& devices,
+                                         std::string_view field,
+                                         const kube::DevicesConfig& config) {
+  const std::vector<std::string> names = kube::device_names(config);
+  std::vector<std::string> problems;
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    const std::string& name = devices[i].name;
+    if (name.empty() || std::ranges::find(names, name) != names.end()) continue;
+    problems.push_back(std::string{field} + "[" + std::to_string(i) +
+                       "].name: no node has devices of the name \"" + name + "\"; write " +
+                       device_names_text(config));
+  }
+  return problems;
+}
+
+std::string device_names_text(const kube::DevicesConfig& config) {
+  const std::vector<std::string> names = kube::device_names(config);
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i > 0) text += i + 1 == names.size() ? " or " : ", ";
+    text += names[i];
+  }
+  return text;
 }
 
 }  // namespace control

@@ -17,8 +17,6 @@
 
 namespace control {
 
-using kube::is_device;
-
 // How many of each extended resource, by its name.
 using DeviceResources = std::map<std::string, int>;
 
@@ -33,18 +31,28 @@ DeviceResources device_requests(const kube::ResourceRequirements& resources);
 DeviceResources device_requests(const kube::PodSpec& spec);
 
 // The devices of the node that `foreign` leaves.
-sched::Devices devices_of(const kube::Node& node, const DeviceResources& foreign);
+sched::Devices devices_of(const kube::Node& node, const DeviceResources& foreign,
+                          const kube::DevicesConfig& config);
 
 // The resources by which a pod on that node asks for these devices. Null, or a node that has lost
 // some of them meanwhile: it asks for them all the same, so that kube-scheduler does not bind it.
-DeviceResources resources_of(const std::vector<kube::JobDevice>& devices, const kube::Node* node);
+DeviceResources resources_of(const std::vector<kube::JobDevice>& devices, const kube::Node* node,
+                             const kube::DevicesConfig& config);
 
-// Tolerations of the taints that nodes with devices have by custom.
-std::vector<kube::Toleration> with_device_tolerations(std::vector<kube::Toleration> tolerations);
+// Keys of the taints that nodes with devices of this resource have by custom. They are named after
+// it, and the profiles of a GPU stand for the GPU.
+std::vector<std::string> device_taints(const std::string& resource);
+
+// Tolerations of these taints, of the resources that devices of a job may be.
+std::vector<kube::Toleration> with_device_tolerations(std::vector<kube::Toleration> tolerations,
+                                                      const std::vector<kube::JobDevice>& devices,
+                                                      const DeviceResources& resources,
+                                                      const kube::DevicesConfig& config);
 
 // The same request as a job's, of `pods` pods that each ask for `resources`. Any type of the maker
-// will do.
-std::vector<kube::JobDevice> devices_asked(const DeviceResources& resources, int pods);
+// will do. Resources that are not counted are left out.
+std::vector<kube::JobDevice> devices_asked(const DeviceResources& resources, int pods,
+                                           const kube::DevicesConfig& config);
 
 // What a job asks for that names devices and has a template that asks for `of_template` on each
 // node. nullopt if these are not the same devices.
@@ -58,8 +66,14 @@ std::string device_text(const std::vector<kube::JobDevice>& devices);
 sched::Devices devices_from(const std::vector<kube::JobDevice>& devices);
 std::vector<kube::JobDevice> devices_to(const sched::Devices& devices);
 
-// Whole sentences that begin with `field`.
+// Whole sentences that begin with `field`: what is wrong with them whatever the cluster has.
 std::vector<std::string> device_problems(const std::vector<kube::JobDevice>& devices,
                                          std::string_view field);
+// The same of names that no devices of the cluster have.
+std::vector<std::string> unknown_devices(const std::vector<kube::JobDevice>& devices,
+                                         std::string_view field, const kube::DevicesConfig& config);
+
+// "fpga, gpu or nic": the names that devices of the cluster have.
+std::string device_names_text(const kube::DevicesConfig& config);
 
 }  // namespace control

@@ -32,19 +32,20 @@ kube::Node a100() {
 }
 
 TEST(Devices, AreTheExtendedResourcesOfANode) {
-  EXPECT_EQ(to_string(devices_of(a100(), {})), "gpu:nvidia-a100-sxm4-80gb:4");
-  EXPECT_EQ(to_string(devices_of(a100(), {{"nvidia.com/gpu", 3}})), "gpu:nvidia-a100-sxm4-80gb:1");
-  EXPECT_EQ(to_string(devices_of(a100(), {{"nvidia.com/gpu", 4}})), "");
-  EXPECT_EQ(to_string(devices_of(node_with({{"nvidia.com/gpu", "2"}}, json::object()), {})),
+  EXPECT_EQ(to_string(devices_of(a100(), {}, {})), "gpu:nvidia-a100-sxm4-80gb:4");
+  EXPECT_EQ(to_string(devices_of(a100(), {{"nvidia.com/gpu", 3}}, {})),
+            "gpu:nvidia-a100-sxm4-80gb:1");
+  EXPECT_EQ(to_string(devices_of(a100(), {{"nvidia.com/gpu", 4}}, {})), "");
+  EXPECT_EQ(to_string(devices_of(node_with({{"nvidia.com/gpu", "2"}}, json::object()), {}, {})),
             "gpu:nvidia:2");
   EXPECT_EQ(to_string(devices_of(node_with({{"amd.com/gpu", "8"}},
                                            {{"amd.com/gpu.product-name", "AMD_Instinct_MI250X"}}),
-                                 {})),
+                                 {}, {})),
             "gpu:amd_instinct_mi250x:8");
   EXPECT_EQ(
       to_string(devices_of(node_with({{"nvidia.com/mig-1g.5gb", "7"}, {"nvidia.com/gpu", "1"}},
                                      {{"nvidia.com/gpu.product", "NVIDIA-A100-PCIE-40GB"}}),
-                           {})),
+                           {}, {})),
       "gpu:nvidia-a100-pcie-40gb:1,gpu:1g.5gb:7");
 }
 
@@ -92,7 +93,8 @@ TEST(Devices, OfAPodAreCountedAsKubernetesDoes) {
                                          with("d", {{"cpu", 1}, {"google.com/tpu", 1}})})}}}})
           .value();
   EXPECT_THAT(device_requests(pod.spec),
-              ElementsAre(Pair("nvidia.com/gpu", 4), Pair("nvidia.com/mig-1g.5gb", 3)));
+              ElementsAre(Pair("google.com/tpu", 1), Pair("nvidia.com/gpu", 4),
+                          Pair("nvidia.com/mig-1g.5gb", 3)));
 }
 
 // A pod names a resource and no product, so any product of that maker will do, and no other's.
@@ -102,7 +104,8 @@ TEST(Devices, OfAPodAreOfAnyProductOfTheirMaker) {
   const kube::Node amd =
       node_with({{"amd.com/gpu", "8"}}, {{"amd.com/gpu.product-name", "Instinct_MI250X"}});
   const auto fits = [](const kube::Node& node, const DeviceResources& pod, int pods) {
-    return sched::have_devices(devices_of(node, {}), devices_from(devices_asked(pod, pods)));
+    return sched::have_devices(devices_of(node, {}, {}),
+                               devices_from(devices_asked(pod, pods, {})));
   };
   EXPECT_TRUE(fits(rtx, {{"nvidia.com/gpu", 2}}, 2));
   EXPECT_FALSE(fits(rtx, {{"nvidia.com/gpu", 5}}, 1)) << "a profile is no GPU";
@@ -110,12 +113,12 @@ TEST(Devices, OfAPodAreOfAnyProductOfTheirMaker) {
   EXPECT_FALSE(fits(rtx, {{"amd.com/gpu", 1}}, 1));
   EXPECT_TRUE(fits(amd, {{"amd.com/gpu", 8}}, 1));
   EXPECT_FALSE(fits(amd, {{"nvidia.com/gpu", 1}}, 1));
-  EXPECT_TRUE(sched::have_devices(devices_of(rtx, {}), devices_from({{"gpu", "rtx8000", 1}})));
+  EXPECT_TRUE(sched::have_devices(devices_of(rtx, {}, {}), devices_from({{"gpu", "rtx8000", 1}})));
 }
 
 TEST(Devices, OfAJobAndOfItsTemplateMustBeTheSame) {
   const auto same = [](const std::vector<kube::JobDevice>& job, const DeviceResources& pod) {
-    const auto devices = same_devices(job, devices_asked(pod, 1));
+    const auto devices = same_devices(job, devices_asked(pod, 1, {}));
     return devices ? device_text(*devices) : "contradiction";
   };
   EXPECT_EQ(same({}, {{"nvidia.com/gpu", 2}}), "gpu:nvidia:2");
@@ -130,14 +133,15 @@ TEST(Devices, OfAJobAndOfItsTemplateMustBeTheSame) {
 
 TEST(Devices, OfAPodAreResourcesOfItsNode) {
   const kube::Node node = a100();
-  EXPECT_THAT(resources_of({{"gpu", "nvidia-a100-sxm4-80gb", 2}}, &node),
+  EXPECT_THAT(resources_of({{"gpu", "nvidia-a100-sxm4-80gb", 2}}, &node, {}),
               ElementsAre(Pair("nvidia.com/gpu", 2)));
   const kube::Node amd = node_with({{"amd.com/gpu", "8"}}, json::object());
-  EXPECT_THAT(resources_of({{"gpu", "amd", 1}}, &amd), ElementsAre(Pair("amd.com/gpu", 1)));
+  EXPECT_THAT(resources_of({{"gpu", "amd", 1}}, &amd, {}), ElementsAre(Pair("amd.com/gpu", 1)));
   // The node has lost them: the pod must not run without.
-  EXPECT_THAT(resources_of({{"gpu", "a100", 1}}, nullptr), ElementsAre(Pair("nvidia.com/gpu", 1)));
-  EXPECT_THAT(resources_of({{"gpu", "amd", 1}}, nullptr), ElementsAre(Pair("amd.com/gpu", 1)));
-  EXPECT_THAT(resources_of({{"gpu", "1g.5gb", 1}}, nullptr),
+  EXPECT_THAT(resources_of({{"gpu", "a100", 1}}, nullptr, {}),
+              ElementsAre(Pair("nvidia.com/gpu", 1)));
+  EXPECT_THAT(resources_of({{"gpu", "amd", 1}}, nullptr, {}), ElementsAre(Pair("amd.com/gpu", 1)));
+  EXPECT_THAT(resources_of({{"gpu", "1g.5gb", 1}}, nullptr, {}),
               ElementsAre(Pair("nvidia.com/mig-1g.5gb", 1)));
 }
 
@@ -145,11 +149,11 @@ TEST(Devices, OfAPodAreResourcesOfItsNode) {
 TEST(Devices, OfAPodAreResourcesOfItsNodeUnderAnOlderName) {
   const kube::Node amd = node_with({{"amd.com/gpu", "8"}, {"nvidia.com/gpu", "0"}},
                                    {{"amd.com/gpu.product-name", "Instinct_MI300X"}});
-  EXPECT_THAT(resources_of({{"gpu", "instinct_mi300x", 2}}, &amd),
+  EXPECT_THAT(resources_of({{"gpu", "instinct_mi300x", 2}}, &amd, {}),
               ElementsAre(Pair("amd.com/gpu", 2)));
-  EXPECT_THAT(resources_of({{"gpu", "amd", 2}}, &amd), ElementsAre(Pair("amd.com/gpu", 2)));
+  EXPECT_THAT(resources_of({{"gpu", "amd", 2}}, &amd, {}), ElementsAre(Pair("amd.com/gpu", 2)));
   const kube::Node unlabeled = node_with({{"amd.com/gpu", "8"}}, json::object());
-  EXPECT_THAT(resources_of({{"gpu", "instinct_mi300x", 2}}, &unlabeled),
+  EXPECT_THAT(resources_of({{"gpu", "instinct_mi300x", 2}}, &unlabeled, {}),
               ElementsAre(Pair("amd.com/gpu", 2)));
 }
 
@@ -179,8 +183,8 @@ TEST(Devices, OfAnAllocationComeBackExactly) {
 
 TEST(Devices, OfAJobAreCheckedOneByOne) {
   EXPECT_THAT(device_problems({{"gpu", "A100", 2}, {"gpu", "v100", 1}}, "d"), ElementsAre());
-  EXPECT_THAT(device_problems({{"nic", "", 1}}, "d"),
-              ElementsAre("d[0].name: no node has devices of the name \"nic\"; write gpu"));
+  EXPECT_THAT(unknown_devices({{"gpu", "", 1}, {"nic", "", 1}}, "d", {}),
+              ElementsAre("d[1].name: no node has devices of the name \"nic\"; write gpu"));
   EXPECT_THAT(device_problems({{"", "", 1}}, "d"), ElementsAre("d[0].name: is missing; write gpu"));
   EXPECT_THAT(device_problems({{"gpu", "", 0}}, "d"),
               ElementsAre("d[0].count: 0 is not possible; use 1 to 65535"));
@@ -194,7 +198,14 @@ TEST(Devices, TolerateTheTaintOfTheirNodes) {
   kube::Node node = a100();
   node.spec.taints = {{.key = "nvidia.com/gpu", .value = "present", .effect = "NoSchedule"}};
   EXPECT_FALSE(can_use({}, {}, node));
-  EXPECT_TRUE(can_use({}, with_device_tolerations({}), node));
+  const auto can_be_used = [&](const std::vector<kube::JobDevice>& devices,
+                               const DeviceResources& resources) {
+    return can_use({}, with_device_tolerations({}, devices, resources, {}), node);
+  };
+  EXPECT_TRUE(can_be_used({{"gpu", "", 1}}, {}));
+  EXPECT_TRUE(can_be_used({}, {{"nvidia.com/gpu", 1}}));
+  EXPECT_TRUE(can_be_used({}, {{"nvidia.com/mig-1g.5gb", 1}}));
+  EXPECT_FALSE(can_be_used({{"fpga", "", 1}}, {{"example.com/fpga", 1}}));
 }
 
 }  // namespace

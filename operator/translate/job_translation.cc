@@ -150,6 +150,22 @@ void check_capacity(const sched::JobRequest& request,
   if (!problem.empty()) problems.push_back(std::move(problem));
 }
 
+// The freezer stops what the runtime puts into the cgroups of the pod; that it does so is for an
+// administrator to say.
+void check_runtime_class(const TemplateFacts& facts, const std::vector<std::string>& allowed,
+                         std::vector<std::string>& problems) {
+  if (!facts.runtime_class || std::ranges::find(allowed, *facts.runtime_class) != allowed.end()) {
+    return;
+  }
+  std::string names;
+  for (const std::string& name : allowed) names += (names.empty() ? "" : ", ") + name;
+  problems.push_back("spec.template.spec.runtimeClassName: \"" + *facts.runtime_class +
+                     "\": is not allowed, the freezer needs a runtime that is runc underneath; "
+                     "remove it, or ask an administrator to add it to runtimeClasses of the "
+                     "SchedulerConfig (" +
+                     (names.empty() ? "it allows none" : "it allows " + names) + ")");
+}
+
 // The template beside the fields of the job and its partitions: how long a pod may take to end, and
 // memory limits that contradict the memory that the scheduler reserves. A pod that used more than
 // was reserved would take the memory of a job that is frozen beside it.
@@ -170,6 +186,7 @@ void check_template_against(const kube::JobSpec& spec, const TemplateFacts& fact
         "nodes for it, because the job asks for devices; use a class with preemptionPolicy: Never "
         "and say so in the template, or none");
   }
+  check_runtime_class(facts, context.parameters.runtime_classes, problems);
   const base::Duration longest = context.configuration.cluster.kill_wait + grace;
   // Compared in seconds: those of a batch Job or a pod of others may be more than a duration holds.
   // The sentence shows whole seconds, rounded up.
@@ -233,8 +250,21 @@ std::optional<int> pods_per_node(const kube::JobSpec& spec) {
 // The devices that the template's containers ask for, as if the job asked for them on each node.
 // The scheduler counts devices by node, so it must be known how many pods one may have.
 void add_devices_of(const TemplateFacts& facts, const kube::JobSpec& spec,
-                    sched::JobRequest& request, std::vector<std::string>& problems) {
+                    const kube::DevicesConfig& config, sched::JobRequest& request,
+                    std::vector<std::string>& problems) {
+  for (std::string& sentence :
+       unknown_devices(spec.resources.devices, "spec.resources.devices", config)) {
+    problems.push_back(std::move(sentence));
+  }
   if (facts.devices.empty()) return;
+  for (const auto& [resource, count] : facts.devices) {
+    if (kube::device_asked(resource, config)) continue;
+    problems.push_back("spec.template.spec.containers: \"" + resource +
+                       "\": devices of this kind are not counted, so two gangs would share them; "
+                       "remove it, or ask an administrator for an entry in devices.resources of "
+                       "the SchedulerConfig (it has " +
+                       device_names_text(config) + ")");
+  }
   const std::optional<int> pods = pods_per_node(spec);
   if (!pods) {
     problems.emplace_back(
@@ -243,7 +273,7 @@ void add_devices_of(const TemplateFacts& facts, const kube::JobSpec& spec,
         "kubegang.io/nodes");
     return;
   }
-  const std::vector<kube::JobDevice> of_template = devices_asked(facts.devices, *pods);
+  const std::vector<kube::JobDevice> of_template = devices_asked(facts.devices, *pods, config);
   const auto devices = same_devices(spec.resources.devices, of_template);
   if (!devices) {
     problems.push_back("spec.resources.devices: " + device_text(spec.resources.devices) +
@@ -473,7 +503,7 @@ JobVerdict translate_job(const kube::Job& job, const TemplateFacts& pod_template
   if (!object_is_legal) return verdict;
 
   sched::JobRequest request = plain_request(job, id, submit_time);
-  add_devices_of(pod_template, job.spec, request, verdict.problems);
+  add_devices_of(pod_template, job.spec, context.parameters.devices, request, verdict.problems);
   check_node_list(request, verdict.problems);
   check_capacity(request, partitions, context, verdict.problems);
   check_template_against(job.spec, pod_template, partitions, context, verdict.problems);

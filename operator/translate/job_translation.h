@@ -12,6 +12,7 @@
 #include "api/job.h"
 #include "kube/api/node.h"
 #include "kube/api/pod.h"
+#include "operator/translate/config_translation.h"
 #include "operator/translate/template_check.h"
 #include "scheduler/model/config.h"
 #include "scheduler/model/job.h"
@@ -30,6 +31,7 @@ struct JobContext {
   const std::map<std::string, PartitionCapacity>& capacity;  // by partition name
   // The nodes that its template cannot use (NodeClasses).
   std::shared_ptr<const std::vector<std::string>> unusable_nodes;
+  const OperatorParameters& parameters;
 };
 
 struct JobVerdict {

@@ -25,6 +25,7 @@ using testing::IsEmpty;
 struct Cluster {
   sched::Configuration configuration;
   std::map<std::string, PartitionCapacity> capacity{{"batch", {5, 8}}};
+  OperatorParameters parameters;
   // One partition, one QOS and two accounts, one of which lists the namespace of the jobs.
   Cluster() {
     configuration.partitions.push_back({.name = "batch", .is_default = true});
@@ -36,7 +37,7 @@ struct Cluster {
   // Everything that is checked at a submission.
   JobVerdict judge(const kube::Job& job) const {
     return translate_job(job, check_template(job.spec.pod_template), sched::JobId{7},
-                         base::Instant{}, {configuration, capacity, {}});
+                         base::Instant{}, {configuration, capacity, {}, parameters});
   }
 };
 
@@ -117,6 +118,23 @@ INSTANTIATE_TEST_SUITE_P(
         BadJob{"devices",
                {{"resources", {{"devices", json::array({{{"name", "gpu"}, {"count", 0}}})}}}},
                "spec.resources.devices[0].count: 0"},
+        BadJob{
+            "devices_unknown",
+            {{"resources", {{"devices", json::array({{{"name", "nic"}, {"count", 1}}})}}}},
+            "spec.resources.devices[0].name: no node has devices of the name \"nic\"; write gpu"},
+        BadJob{"devices_of_pods_unknown",
+               pod({{"containers",
+                     json::array({{{"name", "main"},
+                                   {"resources", {{"limits", {{"google.com/tpu", 1}}}}}}})}}),
+               "spec.template.spec.containers: \"google.com/tpu\": devices of this kind are not "
+               "counted, so two gangs would share them; remove it, or ask an administrator for an "
+               "entry in devices.resources of the SchedulerConfig (it has gpu)"},
+        BadJob{"runtime_class",
+               pod({{"runtimeClassName", "gvisor"},
+                    {"containers", json::array({{{"name", "main"}}})}}),
+               "spec.template.spec.runtimeClassName: \"gvisor\": is not allowed, the freezer needs "
+               "a runtime that is runc underneath; remove it, or ask an administrator to add it to "
+               "runtimeClasses of the SchedulerConfig (it allows none)"},
         BadJob{"devices_of_tasks",
                {{"resources",
                  {{"tasks", 4}, {"devices", json::array({{{"name", "gpu"}, {"count", 4}}})}}},
@@ -274,6 +292,26 @@ TEST(JobTranslation, DevicesOfTheTemplateAreAskedForOnEachNode) {
   EXPECT_EQ(to_string(asked({{"tasks", 1}}, "PerTask").devices), "gpu:nvidia:2");
   EXPECT_EQ(to_string(asked({{"tasks", 8}, {"tasksPerNode", 3}}, "PerTask").devices),
             "gpu:nvidia:6");
+}
+
+// SchedulerConfig says what is counted beside GPUs, and which runtimes are runc underneath.
+TEST(JobTranslation, AsTheAdministratorAllows) {
+  Cluster cluster;
+  cluster.parameters = operator_parameters(
+      {.devices = kube::DevicesConfig{.resources = {{"google.com/tpu", "tpu", "v5e"}}},
+       .runtime_classes = {"nvidia"}});
+  json of_pod = pod(
+      {{"runtimeClassName", "nvidia"},
+       {"containers",
+        json::array({{{"name", "main"}, {"resources", {{"limits", {{"google.com/tpu", 4}}}}}}})}});
+  EXPECT_THAT(cluster.judge(job_of_spec(of_pod)).problems, ElementsAre());
+  of_pod["resources"] = {{"devices", json::array({{{"name", "tpu"}, {"count", 4}}})}};
+  const JobVerdict verdict = cluster.judge(job_of_spec(of_pod));
+  ASSERT_TRUE(verdict.request.has_value());
+  EXPECT_EQ(to_string(verdict.request->devices), "tpu:v5e:4");
+  of_pod["template"]["spec"]["runtimeClassName"] = "kata";
+  EXPECT_THAT(cluster.judge(job_of_spec(of_pod)).problems,
+              ElementsAre(testing::EndsWith("(it allows nvidia)")));
 }
 
 // tasksPerNode is a maximum: a node has no more pods than the job, and the other nodes have some.

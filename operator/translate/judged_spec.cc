@@ -54,7 +54,7 @@ kube::ResourceList judged_resources(const kube::ResourceList& all) {
   for (const auto& [name, quantity] : all) {
     if (is_counted(name)) {
       kept.emplace(name, quantity);
-    } else if (is_device(name)) {
+    } else if (kube::is_extended(name)) {
       if (quantity.milli() == 0 || devices++ > kDeviceKindsPerContainerMax) continue;
       kept.emplace(name, quantity);
     } else if (uncounted < kUncountedToldMax && quantity.milli() != 0) {

@@ -202,7 +202,7 @@ NodeVerdict translate_node(const NodeFacts& facts) {
   spec.memory = memory_for_jobs(facts);
   spec.pods_max = pods_for_jobs(facts);
   spec.tmp_disk = tmp_disk_of(facts.node->status.allocatable);
-  spec.devices = devices_of(*facts.node, facts.foreign_devices);
+  spec.devices = devices_of(*facts.node, facts.foreign_devices, facts.devices);
   spec.weight = weight_of(facts.node->metadata.labels);
   spec.features = features_of(facts.node->metadata.labels);
   // Down is stronger than drained, so the other causes are not looked for.

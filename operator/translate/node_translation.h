@@ -44,6 +44,7 @@ struct NodeFacts {
   int memory_reserve_percent = 5;  // SchedulerConfig.spec.nodeReserve
   bool needs_agent = true;         // it takes jobs only while its agent is ready
   kube::ClockPolicy clock = kube::ClockPolicy::kWarn;
+  kube::DevicesConfig devices{};  // SchedulerConfig.spec.devices
 };
 
 // Why a node takes no new jobs.

@@ -167,6 +167,11 @@ class Translator {
     Sentences found = check_template(kube::RawJson{Json{{"spec", spec}}}).problems;
     const PodShape shape = shape_of_pod(pod, found);
     check_requests(pod, shape.cpus, found);
+    if (pod.spec.runtime_class_name != first_.spec.runtime_class_name) {
+      found.push_back("spec.runtimeClassName: \"" + pod.spec.runtime_class_name.value_or("") +
+                      "\": must be that of pod " + first_.metadata.name + ", \"" +
+                      first_.spec.runtime_class_name.value_or("") + "\"");
+    }
     if (pod.spec.priority.value_or(0) > 0 && pod.spec.preemption_policy != "Never") {
       found.emplace_back(
           "spec.priorityClassName: kube-scheduler would evict other pods from the gang's nodes for "
@@ -329,7 +334,7 @@ class Translator {
     for (const auto& [resource, count] : devices_) {
       spec["containers"][0]["resources"]["limits"][resource] = std::to_string(count);
     }
-    for (const char* field : {"nodeSelector", "tolerations"}) {
+    for (const char* field : {"nodeSelector", "tolerations", "runtimeClassName"}) {
       if (from.contains(field)) spec[field] = from[field];
     }
     const auto grace = first_.spec.termination_grace_period_seconds;

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "operator/translate/freeze_hazards.h"
+#include "operator/translate/kept_text.h"
 #include "operator/translate/pod_shape.h"
 #include "operator/translate/uncounted.h"
 #include "slurm/launchers.h"
@@ -89,7 +90,7 @@ void check_containers(const std::vector<kube::Container>& containers, std::strin
 // - a pod that ends or restarts by itself (restartPolicy, activeDeadlineSeconds)
 // - a pod that another rule places or delays (nodeName, affinity, topology spread, schedulerName,
 // schedulingGates)
-// - a pod that the freezer cannot stop, or not alone (hostPID, runtimeClassName)
+// - a pod that the freezer cannot stop alone (hostPID)
 // - lists without a bound, which the operator keeps for each waiting job.
 void check_pod(const kube::PodSpec& spec, const nlohmann::json& raw, Sentences& problems) {
   const auto refuse = [&](bool present, std::string_view field, std::string_view sentence) {
@@ -113,9 +114,6 @@ void check_pod(const kube::PodSpec& spec, const nlohmann::json& raw, Sentences& 
   refuse(
       spec.scheduler_name && *spec.scheduler_name != "kubegang", "schedulerName",
       "\"" + spec.scheduler_name.value_or("") + "\": must be left out, kubegang places the pods");
-  refuse(spec.runtime_class_name.has_value(), "runtimeClassName",
-         "\"" + spec.runtime_class_name.value_or("") +
-             "\": is not supported, the freezer needs the node's default runtime; remove it");
   refuse(spec.priority_class_name && spec.priority_class_name->starts_with("system-"),
          "priorityClassName",
          "\"" + spec.priority_class_name.value_or("") +
@@ -194,6 +192,7 @@ TemplateFacts check_template(const kube::RawJson& pod_template) {
   if (is_small(spec.node_selector)) facts.node_selector = spec.node_selector;
   if (is_small(spec.tolerations)) facts.tolerations = spec.tolerations;
   facts.devices = device_requests(spec);
+  facts.runtime_class = head(spec.runtime_class_name);
   facts.may_evict = spec.priority_class_name && spec.preemption_policy != "Never";
   facts.grace_seconds = spec.termination_grace_period_seconds;
   facts.init_containers_count = spec.init_containers.size();

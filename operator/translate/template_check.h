@@ -45,8 +45,9 @@ struct TemplateFacts {
   std::vector<ContainerMemory> memory;        // one per container
   kube::Bytes init_memory{0};  // the largest limit of an init container; 0 = none has one
   kube::Bytes disk{0};         // ephemeral storage that its node must have
-  DeviceResources devices{};   // that each pod asks for
-  bool may_evict = false;      // it has a priority class, and not preemptionPolicy: Never
+  DeviceResources devices{};   // that each pod asks for, counted or not
+  std::optional<std::string> runtime_class{};
+  bool may_evict = false;  // it has a priority class, and not preemptionPolicy: Never
   std::size_t init_containers_count = 0;
   std::size_t text_hash = 0;  // of the JSON, to notice that it changed though it may not
   friend bool operator==(const TemplateFacts&, const TemplateFacts&) = default;

@@ -18,14 +18,14 @@ void check_devices(const kube::ResourceRequirements& resources, const std::strin
                    std::vector<std::string>& problems) {
   for (const auto& [name, request] : resources.requests) {
     const auto limit = resources.limits.find(name);
-    if (!is_device(name) || request.milli() == 0) continue;
+    if (!kube::is_extended(name) || request.milli() == 0) continue;
     if (limit != resources.limits.end() && limit->second.milli() == request.milli()) continue;
     problems.push_back(
         where + ": \"" + name +
         "\": devices need a limit that is equal to the request; name the limit alone");
   }
   for (const auto& [name, limit] : resources.limits) {
-    if (!is_device(name) || (limit.milli() >= 0 && limit.milli() % 1000 == 0)) continue;
+    if (!kube::is_extended(name) || (limit.milli() >= 0 && limit.milli() % 1000 == 0)) continue;
     problems.push_back(where + ": \"" + name +
                        "\": a part of a device is not possible; use a whole number");
   }
@@ -41,7 +41,8 @@ void check_container(const kube::Container& container, const std::string& where,
   std::set<std::string> names;
   for (const auto* list : {&container.resources.requests, &container.resources.limits}) {
     for (const auto& [name, quantity] : *list) {
-      if (!is_counted(name) && !is_device(name) && quantity.milli() != 0) names.insert(name);
+      if (!is_counted(name) && !kube::is_extended(name) && quantity.milli() != 0)
+        names.insert(name);
     }
   }
   check_devices(container.resources, where + ".resources", problems);
@@ -49,7 +50,7 @@ void check_container(const kube::Container& container, const std::string& where,
   for (const std::string& name : names) {
     if (told++ == kUncountedToldMax) break;
     problems.push_back(where + ".resources: \"" + name + "\": " +
-                       (name.starts_with("hugepages-") ? "huge pages" : "devices of this kind") +
+                       (name.starts_with("hugepages-") ? "huge pages" : "resources of this kind") +
                        " are" + std::string{kShared});
   }
   const kube::ContainerPort* port = port_of_node(container, host_network);

@@ -13,8 +13,8 @@
 
 namespace control {
 
-// CPU and memory (pod_shape.h), and ephemeral storage, which is a filter as sbatch's --tmp. Devices
-// that are counted are is_device (devices.h).
+// CPU and memory (pod_shape.h), and ephemeral storage, which is a filter as sbatch's --tmp. Which
+// devices are counted is for the configuration to say (translate_job).
 bool is_counted(std::string_view resource);
 
 // The most resources of a container that are named if they are not counted.

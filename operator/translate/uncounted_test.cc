@@ -70,8 +70,6 @@ struct Case {
 // and the request of an extended resource, which must equal the limit, into a pod.
 std::vector<Case> uncounted() {
   return {
-      {"containers[0].resources: \"nvidia.com/gpu.shared\": devices of this kind are not counted",
-       spec_with(limits_of({{"nvidia.com/gpu.shared", "8"}}))},
       {"containers[0].resources: \"nvidia.com/gpu\": a part of a device",
        spec_with(limits_of({{"nvidia.com/gpu", "500m"}}))},
       {"containers[0].resources: \"amd.com/gpu\": devices need a limit that is equal",
@@ -79,15 +77,8 @@ std::vector<Case> uncounted() {
       {"containers[0].resources: more than 2 kinds of devices",
        spec_with(limits_of(
            {{"nvidia.com/mig-1g.5gb", 1}, {"nvidia.com/mig-2g.10gb", 1}, {"nvidia.com/gpu", 1}}))},
-      {"containers[0].resources: \"vpc.amazonaws.com/efa\": devices of this kind are not counted "
-       "yet",
-       spec_with({{"resources", {{"requests", {{"vpc.amazonaws.com/efa", "1"}}}}}})},
       {"containers[0].resources: \"hugepages-2Mi\": huge pages are not counted yet",
        spec_with(limits_of({{"hugepages-2Mi", "1Gi"}, {"memory", "1Gi"}}))},
-      {"initContainers[0].resources: \"google.com/tpu\": devices of this kind are not counted yet",
-       spec_with({}, {{"initContainers",
-                       json::array({{{"name", "warm"},
-                                     {"resources", {{"limits", {{"google.com/tpu", "4"}}}}}}})}})},
       {"resourceClaims: devices are not counted yet",
        spec_with({{"resources", {{"claims", json::array({{{"name", "gpu"}}})}}}},
                  {{"resourceClaims",

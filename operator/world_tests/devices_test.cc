@@ -125,6 +125,44 @@ TEST(DevicesUnbound, UndoTheStartSoon) {
   EXPECT_EQ(world.state("train"), "Pending");
 }
 
+// A template may ask for them before an administrator has written their entry; a job that was
+// refused is judged again then. After that they are counted as GPUs are, also by a new leader.
+TEST_F(DevicesTest, OfTheTableAreCountedFromTheirEntryOn) {
+  const json fpgas{{"status", {{"allocatable", {{"example.com/fpga", "2"}}}}}};
+  ASSERT_TRUE(world_.client().patch_status<kube::Node>({"", "n13"}, fpgas).ok());
+  const auto submit_fpgas = [&](const std::string& name, const char* count) {
+    const json container{{"name", "main"},
+                         {"image", "busybox"},
+                         {"resources", {{"limits", {{"example.com/fpga", count}}}}}};
+    world_.apply(gang_job(
+        name, 1, "10m",
+        {{"template",
+          {{"spec", {{"runtimeClassName", "cards"}, {"containers", json::array({container})}}}}}}));
+  };
+  submit_fpgas("first", "2");
+  world_.run_for(seconds{5});
+  EXPECT_THAT(world_.job("first").status.message,
+              HasSubstr("\"example.com/fpga\": devices of this kind are not counted"));
+  EXPECT_THAT(world_.job("first").status.message, HasSubstr("runtimeClassName: \"cards\""));
+  json config = linear_config("4s");
+  config["spec"]["devices"]["resources"] =
+      json::array({{{"resource", "example.com/fpga"}, {"name", "fpga"}}});
+  config["spec"]["runtimeClasses"] = json::array({"cards"});
+  world_.apply(config);
+  ASSERT_TRUE(world_.run_until([&] { return world_.state("first") == "Running"; }, minutes{1}))
+      << world_.log_tail();
+  EXPECT_EQ(node_of(world_.pods_of("first")[0]), "n13");
+  submit_fpgas("second", "1");
+  world_.restart_operator();
+  world_.run_for(seconds{20});
+  EXPECT_EQ(world_.state("second"), "Pending") << world_.log_tail();
+  EXPECT_THAT(world_.job("second").status.message, HasSubstr("needs 1 fpga"));
+  world_.patch_job("first", {{"control", {{"cancel", true}}}});
+  EXPECT_TRUE(world_.run_until([&] { return world_.state("second") == "Running"; }, minutes{1}))
+      << world_.log_tail();
+  expect_no_violations(world_);
+}
+
 // Two pods of one GPU each on one node, as the annotation says, and another Job for which one GPU
 // is too few.
 TEST_F(DevicesTest, OfABatchJobAreCounted) {

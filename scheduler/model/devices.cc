@@ -4,51 +4,18 @@
 #include <cstddef>
 #include <string_view>
 
+#include "base/product_words.h"
+
 namespace sched {
 namespace {
 
-bool is_separator(char c) {
-  return c == '-' || c == '_' || c == ' ' || c == '.';
-}
-
-// Reads past separators. '\0' at the end.
-char next_character(std::string_view& text) {
-  while (!text.empty() && is_separator(text.front())) text.remove_prefix(1);
-  if (text.empty()) return '\0';
-  const char c = text.front();
-  text.remove_prefix(1);
-  return c;
-}
-
-// Returns true if the product's name from here on begins with all that is asked, and a word ends
-// there.
-bool begins_with(std::string_view product, std::string_view asked) {
-  while (const char wanted = next_character(asked)) {
-    if (next_character(product) != wanted) return false;
-  }
-  return product.empty() || is_separator(product.front());
-}
-
-// Nodes name a product ("nvidia-a100-sxm4-80gb"), scripts a word of it or some that stand together
-// ("a100", "rtx8000" of "quadro-rtx-8000").
-bool is_of_type(std::string_view product, std::string_view asked) {
-  if (product == asked) return true;
-  for (std::size_t at = 0; at < product.size(); ++at) {
-    const bool begins_word = at == 0 || is_separator(product[at - 1]);
-    if (begins_word && !is_separator(product[at]) && begins_with(product.substr(at), asked)) {
-      return true;
-    }
-  }
-  return false;
-}
-
 bool meets(const DeviceKind& kind, const DeviceKind& asked) {
-  return kind.name == asked.name && (asked.type.empty() || is_of_type(kind.type, asked.type));
+  return kind.name == asked.name && (asked.type.empty() || base::has_words(kind.type, asked.type));
 }
 
 std::string_view first_word(std::string_view product) {
   std::size_t end = 0;
-  while (end < product.size() && !is_separator(product[end])) ++end;
+  while (end < product.size() && !base::is_word_separator(product[end])) ++end;
   return product.substr(0, end);
 }
 
