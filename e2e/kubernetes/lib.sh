@@ -36,7 +36,9 @@ nodes_made() {
 # hash of what they are built from.
 tools_bin() {
   local module=${1:-kubernetes} key
-  key=$( (cat "$here/tools/$module"/{go.mod,go.sum,build}; go version) | sha256sum | cut -c1-16)
+  key=$( (cat "$here/tools/$module"/{go.mod,go.sum,build}
+    find "$here/tools/$module" -name '*.go' -exec cat {} +
+    go version) | sha256sum | cut -c1-16)
   echo "$cache/$module-$key"
 }
 

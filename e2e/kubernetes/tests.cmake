@@ -25,6 +25,7 @@ set(needed_by_JobSets jobset)
 set(needed_by_MpiJobs mpi-operator)
 set(needed_by_Kueue kueue)
 set(needed_by_PodGroups pod-groups)
+set(needed_by_Devices device-plugin)
 set(needed_by_Admission jobset mpi-operator pod-groups)  # it tries the examples
 # Suites whose programs take many minutes to build: only with KUBEGANG_LONG, or if the filter names them.
 set(takes_long_to_build Kueue)
