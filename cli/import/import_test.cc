@@ -305,7 +305,9 @@ TEST(Import, SaysWhatNodeLinesBecome) {
       "NodeName=m1 Weight=1 State=DRAIN\nNodeName=c1 Weight=1 State=CLOUD Features=a=b\n"
       "DownNodes=n5 State=DOWN\nPartitionName=p\n");
   EXPECT_THAT(imported.yaml,
-              HasSubstr("# kubectl label node n{{01..03},5} kubegang.io/weight=10 ib= fast=\n"
+              HasSubstr("# kubectl get node n{{01..03},5} -L "
+                        "nvidia.com/gpu.product,amd.com/gpu.product-name\n"
+                        "# kubectl label node n{{01..03},5} kubegang.io/weight=10 ib= fast=\n"
                         "# kubectl cordon m1 n5\n"));
   EXPECT_THAT(imported.remarks,
               ElementsAre(StartsWith("s:2: CoreSpecCount=2: set kubelet's systemReserved"),
@@ -314,6 +316,30 @@ TEST(Import, SaysWhatNodeLinesBecome) {
                           StartsWith("s:4: Feature=a=b: is not a label of Kubernetes"),
                           StartsWith("s:4: State=CLOUD: nodes that come and go"),
                           HasSubstr("1 of 1 partitions are imported")));
+}
+
+// Kubernetes' name of a device is in no file of Slurm's. Its name and types come over, so that one
+// word has to be written.
+TEST(Import, SaysWhichDevicesNodesHave) {
+  const Imported imported = import_text(
+      "s",
+      "GresTypes=gpu,fpga,nic\nSelectType=select/cons_tres\n"
+      "NodeName=n1 Gres=gpu:2,fpga:u250:1,nic:4\nNodeName=n2 Gres=fpga:u280:2,fpga:u250:1\n"
+      "NodeName=n3 Gres=none\nNodeName=n4 Gres=gpu:x:y:1\nPartitionName=p Nodes=ALL\n");
+  EXPECT_THAT(imported.yaml, HasSubstr("  devices:\n    resources:\n"));
+  for (const char* entry :
+       {"name: fpga\n        resource: example.com/fpga-u250\n        type: u250\n",
+        "name: fpga\n        resource: example.com/fpga-u280\n        type: u280\n",
+        "name: nic\n        resource: example.com/nic\n"}) {
+    EXPECT_THAT(imported.yaml, HasSubstr(entry));
+  }
+  EXPECT_THAT(
+      imported.remarks,
+      testing::IsSupersetOf(
+          {StartsWith("s:3: Gres=fpga:u250:1: nodes have fpga under the name of an extended "
+                      "resource, for which example.com/fpga-u250 stands"),
+           StartsWith("s:3: Gres=gpu:2,fpga:u250:1,nic:4: the node's GPUs are"),
+           StartsWith("s:6: Gres \"gpu:x:y:1\": write name[:type][:count]")}));
 }
 
 // Relative to the file that includes; else a file of that name that was given; each file once.

@@ -451,6 +451,9 @@ void Importer::read_cluster_lines() {
   kube::SchedulerConfig object;
   object.metadata.name = std::string{kube::kSchedulerConfigName};
   object.spec = spec_of(slurm::read_cluster_keys(taken).value());
+  if (auto devices = nodes_.devices(); !devices.empty()) {
+    object.spec.devices = kube::DevicesConfig{.resources = std::move(devices)};
+  }
   // All remarks about the object as a whole name the first line of the first slurm.conf.
   config_ = {*conf_place_, std::move(object)};
 }

@@ -4,6 +4,7 @@
 #include <array>
 #include <optional>
 
+#include "slurm/gres.h"
 #include "slurm/hostlist.h"
 
 namespace cli {
@@ -52,9 +53,8 @@ struct LostKey {
   std::string_view name;
   std::string_view advice;
 };
-constexpr std::array<LostKey, 4> kLost = {
-    {{"Gres", "the node's GPUs are what its device plugin reports; install that of their maker"},
-     {"MemSpecLimit", "set kubelet's systemReserved; what it keeps back jobs do not get"},
+constexpr std::array<LostKey, 3> kLost = {
+    {{"MemSpecLimit", "set kubelet's systemReserved; what it keeps back jobs do not get"},
      {"CoreSpecCount", "set kubelet's systemReserved; what it keeps back jobs do not get"},
      {"CpuSpecList", "set kubelet's reservedSystemCPUs"}}};
 
@@ -83,6 +83,11 @@ std::string shell_names(const std::vector<std::string>& names) {
     i = end;
   }
   return text;
+}
+
+// A resource that no node has, until an administrator has written the real one.
+std::string stand_in(const std::string& name, const std::string& type) {
+  return "example.com/" + name + (type.empty() ? "" : "-" + type);
 }
 
 // Appends the names that can be nodes of Kubernetes; the others cannot be in a command.
@@ -114,6 +119,9 @@ void NodeLines::add_nodes(FilePlace place, const std::vector<KeyValue>& keys, Re
     remarks.add(RemarkKind::kSetting, place,
                 std::string{lost.name} + "=" + *value + ": " + std::string{lost.advice});
   }
+  if (const auto gres = value_of(all, "Gres"); gres && !same_word(*gres, "(null)")) {
+    add_gres(place, *gres, *read, remarks);
+  }
   // The labels that the line becomes.
   std::string labels;
   const std::string weight = value_of(all, "Weight").value_or("1");
@@ -136,6 +144,42 @@ void NodeLines::add_nodes(FilePlace place, const std::vector<KeyValue>& keys, Re
   } else if (!same_word(state, "UNKNOWN") && !same_word(state, "IDLE")) {
     append(cordoned_, *read);  // DOWN, DRAIN, FAIL
   }
+}
+
+// How many a node has its device plugin says. What the files add are names and types.
+void NodeLines::add_gres(FilePlace place, const std::string& value,
+                         const std::vector<std::string>& nodes, Remarks& remarks) {
+  const base::Result<sched::Devices> read = slurm::parse_gres("Gres", value);
+  if (!read) {
+    remarks.add(RemarkKind::kLost, place, read.error().message);
+    return;
+  }
+  std::string types;
+  bool has_gpus = false;
+  for (const sched::DeviceCount& each : *read) {
+    const auto& [name, type] = each.kind;
+    if (name != slurm::kGpu) {
+      devices_[name].insert(type);
+      remarks.add(RemarkKind::kSetting, place,
+                  "Gres=" + sched::to_string(each) + ": nodes have " + name +
+                      " under the name of an extended resource, for which " + stand_in(name, type) +
+                      " stands in devices.resources of the SchedulerConfig; "
+                      "write the one that the device plugin gives");
+      continue;
+    }
+    has_gpus = true;
+    if (!type.empty()) types += (types.empty() ? "" : " and ") + type;
+  }
+  if (!has_gpus) return;
+  if (!types.empty()) append(typed_gpus_, nodes);
+  remarks.add(RemarkKind::kSetting, place,
+              "Gres=" + value +
+                  ": the node's GPUs are what its device plugin reports; install that "
+                  "of their maker" +
+                  (types.empty() ? ""
+                                 : "; if " + types +
+                                       " is not a word of the product's label, name it in "
+                                       "devices.types of the SchedulerConfig"));
 }
 
 void NodeLines::add_down(FilePlace place, const std::vector<KeyValue>& keys, Remarks& remarks) {
@@ -182,8 +226,25 @@ base::Result<std::vector<std::string>> NodeLines::resolve(std::string_view list)
   return nodes;
 }
 
+// Resources of one name need a type each, so what has no type is left out beside others.
+std::vector<kube::DeviceResource> NodeLines::devices() const {
+  std::vector<kube::DeviceResource> all;
+  for (const auto& [name, types] : devices_) {
+    for (const std::string& type : types) {
+      if (type.empty() && types.size() > 1) continue;
+      all.push_back({.resource = stand_in(name, type), .name = name});
+      if (!type.empty()) all.back().type = type;
+    }
+  }
+  return all;
+}
+
 std::vector<std::string> NodeLines::commands() const {
   std::vector<std::string> commands;
+  if (!typed_gpus_.empty()) {
+    commands.push_back("kubectl get node " + shell_names(typed_gpus_) +
+                       " -L nvidia.com/gpu.product,amd.com/gpu.product-name");
+  }
   for (const auto& [labels, nodes] : labeled_) {
     commands.push_back("kubectl label node " + shell_names(nodes) + labels);
   }

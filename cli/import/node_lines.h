@@ -4,10 +4,12 @@
 
 #include <cstddef>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "api/devices_config.h"
 #include "base/result.h"
 #include "cli/import/remarks.h"
 #include "slurm/text.h"
@@ -27,10 +29,16 @@ class NodeLines {
   const std::vector<std::string>& names() const { return names_; }
   // The nodes of a list in which names of sets may stand, or of ALL.
   base::Result<std::vector<std::string>> resolve(std::string_view list) const;
+  // The devices of nodes beside GPUs, each with a resource that stands for the real one: nothing in
+  // the files says what that is called.
+  std::vector<kube::DeviceResource> devices() const;
   // Commands that say the same of the nodes of Kubernetes.
   std::vector<std::string> commands() const;
 
  private:
+  void add_gres(FilePlace place, const std::string& value, const std::vector<std::string>& nodes,
+                Remarks& remarks);
+
   std::vector<slurm::KeyValue> defaults_;
   std::vector<std::string> names_;
   std::map<std::string, std::vector<std::string>> nodes_of_feature_;
@@ -38,6 +46,8 @@ class NodeLines {
   // The arguments of "kubectl label node": the labels, and the nodes that get them.
   std::map<std::string, std::vector<std::string>> labeled_;
   std::vector<std::string> cordoned_;
+  std::map<std::string, std::set<std::string>> devices_;  // types by name; "" = without one
+  std::vector<std::string> typed_gpus_;                   // nodes of which a type is named
 };
 
 }  // namespace cli
