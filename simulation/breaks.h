@@ -48,6 +48,8 @@ enum class Break {
   kExitCodeNotSeen,     // nor the exit code of an array, likewise
   kTaskHoldNotSeen,     // nor that tasks are held
   kTaskCancelNotSeen,   // nor that tasks are canceled
+  kHoldNotSeen,         // nor that jobs are held
+  kTestOnlyNotSeen,     // nor that a job only asks when it would start
 };
 
 struct BreakInfo {
@@ -56,7 +58,7 @@ struct BreakInfo {
 };
 
 // All but kNone, by the names that the command line takes.
-inline constexpr std::array<BreakInfo, 37> kBreaks{{
+inline constexpr std::array<BreakInfo, 39> kBreaks{{
     {Break::kStartNotStored, "start-not-stored"},
     {Break::kEndingNotStored, "ending-not-stored"},
     {Break::kJournalAfterFreeze, "journal-after-freeze"},
@@ -94,6 +96,8 @@ inline constexpr std::array<BreakInfo, 37> kBreaks{{
     {Break::kExitCodeNotSeen, "exit-code-not-seen"},
     {Break::kTaskHoldNotSeen, "task-hold-not-seen"},
     {Break::kTaskCancelNotSeen, "task-cancel-not-seen"},
+    {Break::kHoldNotSeen, "hold-not-seen"},
+    {Break::kTestOnlyNotSeen, "test-only-not-seen"},
 }};
 
 // Returns nullopt if no break has that name, or for the empty name.

@@ -25,8 +25,14 @@ constexpr std::int64_t kRoundsAtOnce = 50;
 
 using Checkers = std::vector<std::string_view>;
 
-// Returns the checkers that watch over a rule of arrays.
-Checkers array_checkers_of(Break which) {
+// Returns the checkers that watch over what the specs of jobs and of arrays ask.
+Checkers checkers_of_specs(Break which) {
+  if (which == Break::kTimeoutNotSeen) return {"start timeout"};
+  if (which == Break::kSelectorNotSeen) return {"placement"};
+  if (which == Break::kDependencyNotSeen) return {"dependency"};
+  if (which == Break::kDevicesNotSeen) return {"devices"};
+  if (which == Break::kHoldNotSeen) return {"held"};
+  if (which == Break::kTestOnlyNotSeen) return {"forecast"};
   if (which == Break::kThrottleNotSeen) return {"throttle"};
   if (which == Break::kOutcomesNotSeen) return {"array", "started twice"};
   if (which == Break::kExitCodeNotSeen) return {"array at the end"};
@@ -68,13 +74,6 @@ Checkers checkers_of(Break which) {
       return {"fail open"};
     case Break::kWriteSwallowed:
       return {"stored"};
-    case Break::kTimeoutNotSeen:
-      return {"start timeout"};
-    case Break::kSelectorNotSeen:
-      return {"placement"};
-    case Break::kDependencyNotSeen:
-      return {"dependency"};
-    case Break::kDevicesNotSeen:
     case Break::kDevicesDoubled:
       return {"devices"};
     case Break::kProbeNotSeen:
@@ -97,12 +96,18 @@ Checkers checkers_of(Break which) {
     case Break::kPodNewsLost:
       return {"known pod"};
     case Break::kNone:
+    case Break::kTimeoutNotSeen:
+    case Break::kSelectorNotSeen:
+    case Break::kDependencyNotSeen:
+    case Break::kDevicesNotSeen:
+    case Break::kHoldNotSeen:
+    case Break::kTestOnlyNotSeen:
     case Break::kThrottleNotSeen:
     case Break::kOutcomesNotSeen:
     case Break::kExitCodeNotSeen:
     case Break::kTaskHoldNotSeen:
     case Break::kTaskCancelNotSeen:
-      return array_checkers_of(which);
+      return checkers_of_specs(which);
   }
   return {};
 }

@@ -14,8 +14,8 @@ using nlohmann::json;
 }  // namespace
 
 // How the ledger judges. It sees three kinds of things, and each has checkers of its own; the
-// checkers of one idea stand in one file (ledger_jobs.cc, ledger_arrays.cc, ledger_pods.cc,
-// ledger_indexes.cc, ledger_freezes.cc, ledger_starts.cc, ledger_timetables.cc):
+// checkers of one idea stand in one file (ledger_jobs.cc, ledger_arrays.cc, ledger_questions.cc,
+// ledger_pods.cc, ledger_indexes.cc, ledger_freezes.cc, ledger_starts.cc, ledger_timetables.cc):
 //
 // 1. Every version of every object that was stored (`on_job`, `on_pod`, `on_table`,
 //    `on_batch_job`). These checkers compare a version with the one before it, and with what else
@@ -64,6 +64,7 @@ void Ledger::restored() {
   }
   jobs_.clear();
   arrays_.clear();
+  questions_.clear();
   batch_.clear();
   pods_.clear();
   tables_.clear();
@@ -178,7 +179,8 @@ void Ledger::sample(std::vector<Node>& nodes, bool operator_is_well) {
   }
   sample_gangs(nodes);
   sample_times(nodes);
-  sample_tasks();
+  sample_wishes();
+  sample_questions();
   sample_starts(nodes);
   sample_idle();
   sample_idle_nodes(nodes);

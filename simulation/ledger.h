@@ -120,6 +120,8 @@ class Ledger final : public ProgramObserver {
     std::int64_t unsliced_start = -1;  // whose partition was deleted: it takes no turns any more
     std::string owner;                 // UID of the batch Job that it runs
     Time start_at{0};                  // its present start was stored, or seen after a restore
+    Time held_at = kNoTime;            // its user holds it since then,
+    bool hold_is_heard = false;        // and the operator has heard
     kube::Allocation allocation;       // of that start
     std::optional<base::Duration> least_limit;  // that its spec ever had
     // Of the present start, as stored: which pods have succeeded; and whether the operator has
@@ -216,6 +218,11 @@ class Ledger final : public ProgramObserver {
   void on_job(const std::string& type, kube::Job job);
   void on_version(const std::string& uid, kube::Job job);
   void on_job_gone(const kube::Job& job);
+  void on_question(const std::string& type, kube::Job job);
+  void check_answer(const kube::Job& job);
+  void sample_questions();
+  void note_hold(JobFacts& facts) const;
+  void check_held(const JobFacts& facts);
   void on_array(kube::Job job);
   void on_array_gone(const kube::Job& job);
   void on_tasks(const kube::Job& job, const ArrayFacts& facts, bool fresh);
@@ -229,7 +236,7 @@ class Ledger final : public ProgramObserver {
   void check_task_failure(const JobFacts& facts);
   void check_stored_task(const std::string& key, const kube::JobStatus& wanted);
   void note_array_fate(const kube::Job& job, const ArrayFacts& facts);
-  void sample_tasks();
+  void sample_wishes();
   bool some_task_waits(const JobFacts& facts) const;
   bool waits(const JobFacts& facts) const;
   bool is_throttled(const JobFacts& facts) const;
@@ -309,8 +316,9 @@ class Ledger final : public ProgramObserver {
   Tally& tally_;
   std::optional<Finding> finding_;
   std::vector<Stream> streams_;
-  std::map<std::string, JobFacts> jobs_;      // by UID; tasks by control::record_key
-  std::map<std::string, ArrayFacts> arrays_;  // by UID
+  std::map<std::string, JobFacts> jobs_;        // by UID; tasks by control::record_key
+  std::map<std::string, ArrayFacts> arrays_;    // by UID
+  std::map<std::string, kube::Job> questions_;  // by UID: those that ask when they would start
   // When tasks ended well, by job UID and start. A restore of etcd does not undo what programs did.
   std::map<std::string, std::map<std::int64_t, std::map<int, Time>>> succeeded_;
   std::map<std::string, std::map<std::int64_t, StartFacts>> starts_;  // by job UID and start

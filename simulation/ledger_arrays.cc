@@ -15,11 +15,6 @@ namespace {
 
 using kube::TaskOutcome;
 
-// What is asked of a task holds for a start when the operator has been well for so long since.
-constexpr Time kHeardWithin = std::chrono::seconds{1};
-// A program that is to end hears SIGTERM, and has its grace time (killWait of World); the rest is
-// for the writes before and a kubelet that is late.
-
 kube::JobState state_of(TaskOutcome outcome) {
   if (outcome == TaskOutcome::kSucceeded) return kube::JobState::kCompleted;
   return outcome == TaskOutcome::kFailed ? kube::JobState::kFailed : kube::JobState::kCancelled;
@@ -358,9 +353,15 @@ bool Ledger::is_throttled(const JobFacts& facts) const {
          with_nodes(*whole->second.job.status.array) >= array->second.throttle;
 }
 
-// What is asked of tasks has been heard.
-void Ledger::sample_tasks() {
+// What is asked of jobs and of tasks has been heard.
+void Ledger::sample_wishes() {
   if (!operator_is_well_) return;
+  for (auto& [uid, facts] : jobs_) {
+    if (facts.held_at != kNoTime && now_ >= facts.held_at + kHeardWithin) {
+      facts.hold_is_heard = true;
+      ++tally_.looked["held"];
+    }
+  }
   for (auto& [uid, facts] : arrays_) {
     if (now_ >= facts.spec_at + kHeardWithin) facts.is_heard = true;
   }

@@ -46,6 +46,7 @@ const JobPlan* Ledger::plan_of_job(const kube::Job& job) const {
 }
 
 void Ledger::on_job(const std::string& type, kube::Job job) {
+  if (job.spec.test_only.value_or(false)) return on_question(type, std::move(job));
   if (type == "DELETED") {
     if (job.spec.array) on_array_gone(job);
     return on_job_gone(job);
@@ -86,6 +87,7 @@ void Ledger::on_version(const std::string& uid, kube::Job job) {
   const kube::Job before = std::exchange(facts.job, std::move(job));
   const kube::JobStatus& status = facts.job.status;
   note_fate(facts.job);
+  note_hold(facts);
   on_successes(before, facts.job);
   if (fresh || status.starts != before.status.starts) facts.start_at = now_;
   if (status.allocation) facts.allocation = *status.allocation;
@@ -129,6 +131,7 @@ void Ledger::on_version(const std::string& uid, kube::Job job) {
 void Ledger::on_start(JobFacts& facts) {
   last_start_at_ = now_;
   if (facts.task) check_task_start(facts);
+  check_held(facts);
   check_done_again(facts);
   check_dependency(facts);
   check_placement(facts);
@@ -153,6 +156,23 @@ void Ledger::forget_times(JobFacts& facts) {
 void Ledger::on_left_nodes(JobFacts& facts, const kube::JobStatus& last) {
   if (last.ending) check_charged(facts, last);
   forget_times(facts);
+}
+
+void Ledger::note_hold(JobFacts& facts) const {
+  if (!facts.job.spec.control.hold.value_or(false)) {
+    facts.held_at = kNoTime;
+    facts.hold_is_heard = false;
+  } else if (facts.held_at == kNoTime) {
+    facts.held_at = now_;
+  }
+}
+
+// A job that its user holds does not start once the operator has heard of it. Of tasks see
+// check_task_start().
+void Ledger::check_held(const JobFacts& facts) {
+  if (facts.task || now_ < restored_at_ + kAfterRestore) return;
+  if (facts.hold_is_heard)
+    find("held", "job " + title_of(facts.job) + " starts, its user holds it");
 }
 
 // Checks a verdict at the instant at which it is stored: the state that a job is said to have ended
@@ -382,9 +402,10 @@ void Ledger::sample_times(std::vector<Node>& nodes) {
   }
 }
 
-// Returns true if every job and every batch Job that is stored has ended.
+// Returns true if every job and every batch Job that is stored has ended, and no question is left.
 bool Ledger::all_final() const {
-  return std::all_of(jobs_.begin(), jobs_.end(),
+  return questions_.empty() &&
+         std::all_of(jobs_.begin(), jobs_.end(),
                      [](const auto& entry) { return is_final_state(entry.second.job); }) &&
          std::all_of(batch_.begin(), batch_.end(),
                      [this](const auto& entry) { return has_ended(entry.first); });
@@ -398,6 +419,7 @@ std::string Ledger::unfinished() const {
     text += title_of(facts.job) + " is " + state_of(facts.job) + " (" + facts.job.status.reason +
             "), starts " + std::to_string(facts.job.status.starts.value_or(0)) + "; ";
   }
+  for (const auto& [uid, job] : questions_) text += job.metadata.name + " is there; ";
   for (const auto& [uid, facts] : batch_) {
     if (!facts.complete && !facts.failed) text += "batch Job " + facts.name + " has not ended; ";
   }

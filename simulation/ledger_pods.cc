@@ -88,6 +88,9 @@ void Ledger::on_pod(const std::string& type, const json& pod) {
   facts.job_uid = job_of(pod);
   facts.start = label_number(pod, kube::kLabelStart);
   facts.made_at = now_;
+  if (questions_.contains(facts.job_uid)) {
+    find("forecast", "pod " + metadata.value("name", "") + " exists, its job only asks");
+  }
   if (has_hazard(pod)) never_frozen_.try_emplace({facts.job_uid, facts.start}, now_);
   const auto job = jobs_.find(facts.job_uid);
   if (job == jobs_.end() || now_ < restored_at_ + kAfterRestore) return;

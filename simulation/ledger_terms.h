@@ -23,6 +23,8 @@ namespace simulation {
 inline constexpr Time kSample = std::chrono::milliseconds{100};
 // How long a process may need to hear again after its link was cut or its worker was started.
 inline constexpr Time kHearsWithin = std::chrono::seconds{3};
+// What a user asks of a job holds for a start when the operator has been well for so long since.
+inline constexpr Time kHeardWithin = std::chrono::seconds{1};
 // An agent writes its status once in this time, whatever it has to say.
 inline constexpr Time kToldWithin = std::chrono::seconds{5};
 // After etcd was restored the leader of before stores what it knew until its next renewal of the

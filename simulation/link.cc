@@ -206,6 +206,8 @@ std::string Link::as_seen(std::string text) {
   if (breaks_.is(Break::kDependencyNotSeen)) field = "\"dependency\"";
   if (breaks_.is(Break::kDevicesNotSeen)) field = "\"devices\"";
   if (breaks_.is(Break::kProbeNotSeen)) field = "\"livenessProbe\"";
+  if (breaks_.is(Break::kHoldNotSeen)) field = "\"hold\"";
+  if (breaks_.is(Break::kTestOnlyNotSeen)) field = "\"testOnly\"";
   // Of what says something of arrays.
   if (text.find("\"array\"") != std::string::npos) {
     if (breaks_.is(Break::kThrottleNotSeen)) field = "\"parallelism\"";

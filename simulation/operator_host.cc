@@ -81,6 +81,7 @@ class OperatorHost::SlowWriter final : public control::Writer {
   struct OnItsWay {
     control::Effect effect;
     Time at;
+    bool has_looked = false;  // that the process leads
   };
   struct Answer {
     control::Outcome outcome;
@@ -220,7 +221,7 @@ void OperatorHost::end(Time back_at) {
   starts_at_ = back_at;
   ends_at_ = kNoTime;
   paused_until_ = loop_hangs_until_ = Time{0};
-  kill_in_.reset();
+  disarm();
   postponed_.clear();
   if (log_) log_(name_ + ": ended");
 }
@@ -237,6 +238,12 @@ void OperatorHost::kill_at_write(int count, bool after, Time down_for) {
   kill_in_ = count;
   kill_after_ = after;
   kill_down_for_ = down_for;
+}
+
+void OperatorHost::pause_at_write(int count, bool after, Time until) {
+  pause_in_ = count;
+  pause_after_ = after;
+  pause_at_write_until_ = until;
 }
 
 // The tally tells a paused leader from a paused stand-by: only the former tests anything, and a
@@ -279,6 +286,7 @@ Time OperatorHost::hears_and_stores_within() const {
   Time within = seconds{1};
   within += std::max(weather.partitioned_until - now_, Time{0});
   within += std::max(std::max(paused_until_, loop_hangs_until_) - now_, Time{0});
+  if (pause_in_) within += std::max(pause_at_write_until_ - now_, Time{0});
   if (now_ < weather.delayed_until) within += weather.delay_max;
   if (now_ < slow_until_) within += write_delay_max_;
   return within;
@@ -343,9 +351,15 @@ void OperatorHost::step_writes() {
       ++i;
       continue;
     }
-    control::Effect effect = std::move(writer.effects[i].effect);
+    const bool pauses = pauses_now();
+    if (pauses && !pause_after_) {
+      writer.effects[i].at = paused_until_;
+      writer.effects[i].has_looked = true;
+      continue;
+    }
+    SlowWriter::OnItsWay one = std::move(writer.effects[i]);
     writer.effects.erase(writer.effects.begin() + static_cast<std::ptrdiff_t>(i));
-    if (!carry_out(std::move(effect))) return;
+    if (!carry_out(std::move(one.effect), one.has_looked)) return;
   }
   if (now_ < paused_until_) return;
   while (!writer.answers.empty() && writer.answers.front().at <= now_) {
@@ -355,12 +369,24 @@ void OperatorHost::step_writes() {
   }
 }
 
+// Returns true if the process is paused at the write that comes now.
+bool OperatorHost::pauses_now() {
+  if (!pause_in_ || now_ < paused_until_ || !process_->elector.is_leader()) return false;
+  if (now_ >= pause_at_write_until_) pause_in_.reset();
+  if (!pause_in_ || --*pause_in_ > 0) return false;
+  pause_in_.reset();
+  ++tally_
+        .faults[pause_after_ ? "operator paused after a write" : "operator paused before a write"];
+  paused_until_ = pause_at_write_until_;
+  return true;
+}
+
 // Sends one write. Returns false if the process was killed before or after it, which is the
 // difference that a successor must not be able to suffer from.
-bool OperatorHost::carry_out(control::Effect effect) {
+bool OperatorHost::carry_out(control::Effect effect, bool has_looked) {
   // A writer's thread looks before it sends (process.cc); what a paused process had sent is under
   // way and arrives.
-  const bool sent_by_paused = now_ < paused_until_;
+  const bool sent_by_paused = has_looked || now_ < paused_until_;
   // A write that is not sent has no answer either: the process is about to end.
   if (!sent_by_paused && !process_->elector.is_leader()) return true;
   const bool dies = kill_in_ && --*kill_in_ <= 0;

@@ -41,8 +41,15 @@ class OperatorHost {
   void kill(Time back_at);
   // Kills it at its write number `count` from now, before it is sent or after it was done.
   void kill_at_write(int count, bool after, Time down_for);
+  // Likewise, SIGSTOP until then: the write waits with its thread, which has looked whether the
+  // process leads and does not look again; or its answer does. A write that comes later finds no
+  // pause.
+  void pause_at_write(int count, bool after, Time until);
   // Such a write has not come, and the count ends.
-  void disarm() { kill_in_.reset(); }
+  void disarm() {
+    kill_in_.reset();
+    pause_in_.reset();
+  }
   // Returns true once if the process has died at such a write since the last call.
   bool take_died_at_write() { return std::exchange(died_at_write_, false); }
   // SIGSTOP until then: nothing of the process moves, except the writes that are on the network
@@ -86,7 +93,8 @@ class OperatorHost {
   bool is_fit(base::Duration free_for);
   bool clock_is_wrong();
   void step_writes();
-  bool carry_out(control::Effect effect);
+  bool carry_out(control::Effect effect, bool has_looked);
+  bool pauses_now();
   control::Outcome answer_to(const control::Effect& effect);
   bool is_answered_early(const control::Effect& effect) const;
   // Those that are due, and those of the object, if one is named.
@@ -112,6 +120,9 @@ class OperatorHost {
   bool kill_after_ = false;
   bool died_at_write_ = false;
   Time kill_down_for_{0};
+  std::optional<int> pause_in_;
+  bool pause_after_ = false;
+  Time pause_at_write_until_{0};
   Time ends_at_ = kNoTime;            // it has lost the Lease, or was fenced
   std::vector<Postponed> postponed_;  // lost with the process
   std::unique_ptr<Process> process_;

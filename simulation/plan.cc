@@ -32,9 +32,11 @@ constexpr std::array kUsers{
     Kind{Act::kDelete, "delete the job"},
     Kind{Act::kCancel, "cancel the job"},
     Kind{Act::kSuspend, "suspend the job", 1'000, 15'000},
+    Kind{Act::kHold, "hold the job", 1'000, 15'000},
     Kind{Act::kRequeue, "requeue the job"},
     Kind{Act::kEdit, "edit the job"},
     Kind{Act::kResubmit, "delete and resubmit the job"},
+    Kind{Act::kAsk, "ask when the job would start"},
     Kind{Act::kEditTasks, "edit tasks of the array", 1'000, 15'000},
 };
 // The length is how long the fault lasts or, of a process or machine that dies, when it is back; of
@@ -71,6 +73,11 @@ constexpr std::array kFaults{
          {"operator killed before a write", "operator killed after a write"}},
     Kind{Act::kNoOperator, "no operator", 10'000, 55'000},
     Kind{Act::kPauseOperator, "pause the operator", 1'000, 30'000, {"leader paused"}},
+    Kind{Act::kPauseOperatorAtWrite,
+         "pause the operator at a write",
+         2'000,
+         30'000,
+         {"operator paused before a write", "operator paused after a write"}},
     Kind{Act::kSlowWrites, "slow writes", 500, 15'000, {"write slow"}},
     Kind{Act::kHangLoop, "hang the operator's loop", 1'000, 25'000, {"leader's loop hung"}},
     Kind{Act::kKillWorker, "kill the agent's worker", 0, 0, {"agent's worker killed"}},

@@ -18,9 +18,11 @@ enum class Act {
   kDelete,
   kCancel,
   kSuspend,  // and resume `length` later
+  kHold,     // and release `length` later
   kRequeue,
   kEdit,       // the nodes of a job that waits, the time limit of one that runs
   kResubmit,   // delete and submit under the same name at once
+  kAsk,        // when a job like that would start (spec.testOnly)
   kEditTasks,  // of an array: how many run at once, or what is asked of some
   // administrators
   kChangeSlice,
@@ -42,6 +44,7 @@ enum class Act {
   kKillOperatorAtWrite,
   kNoOperator,  // all replicas are down
   kPauseOperator,
+  kPauseOperatorAtWrite,  // and on `length` after the event
   kSlowWrites,
   kHangLoop,  // it decides nothing, and its Lease is renewed
   // agents

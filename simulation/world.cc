@@ -557,7 +557,9 @@ void World::let_go() {
     if (job["spec"].contains("array")) let_tasks_go(job);
     const json before = job["spec"].value("control", json::object());
     json control = json::object();
-    if (before.value("suspend", false)) control["suspend"] = false;
+    for (const char* wish : {"suspend", "hold"}) {
+      if (before.value(wish, false)) control[wish] = false;
+    }
     if (job.contains("status") && job["status"].contains("held")) {
       // A request counts only if its number is higher than the last one.
       control["releaseRequest"] = before.value("releaseRequest", std::int64_t{0}) + 1;

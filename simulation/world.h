@@ -76,7 +76,8 @@ class World {
   void add_debug(std::uint64_t which, bool starts);
   void step_clock_far(const Event& event, HostClock& clock, bool is_operators);
   base::Duration peers_worked(const Program& program);
-  void submit(const JobPlan& job);
+  // `asks`: the job is not to run (spec.testOnly).
+  void submit(const JobPlan& job, bool asks = false);
   void submit_batch(const JobPlan& job);
   void edit_tasks(const Event& event, const JobPlan& job);
   void ask_of_tasks(const nlohmann::json& job, nlohmann::json entry);

@@ -67,13 +67,29 @@ json pod_spec_of(const JobPlan& job, json main) {
 
 // Acts that are requests to the API server.
 bool World::needs_server(Act act) {
-  constexpr std::array kRequests{Act::kSubmit,      Act::kDelete,          Act::kCancel,
-                                 Act::kSuspend,     Act::kRequeue,         Act::kEdit,
-                                 Act::kResubmit,    Act::kEditTasks,       Act::kChangeSlice,
-                                 Act::kChangeShare, Act::kChangePartition, Act::kChangeScheduler,
-                                 Act::kKillSwitch,  Act::kReinstall,       Act::kLosePod,
-                                 Act::kCordon,      Act::kTaint,           Act::kCleanPods,
-                                 Act::kDeletePod,   Act::kPatchPod,        Act::kPatchHazard};
+  constexpr std::array kRequests{Act::kSubmit,
+                                 Act::kDelete,
+                                 Act::kCancel,
+                                 Act::kSuspend,
+                                 Act::kRequeue,
+                                 Act::kEdit,
+                                 Act::kHold,
+                                 Act::kAsk,
+                                 Act::kResubmit,
+                                 Act::kEditTasks,
+                                 Act::kChangeSlice,
+                                 Act::kChangeShare,
+                                 Act::kChangePartition,
+                                 Act::kChangeScheduler,
+                                 Act::kKillSwitch,
+                                 Act::kReinstall,
+                                 Act::kLosePod,
+                                 Act::kCordon,
+                                 Act::kTaint,
+                                 Act::kCleanPods,
+                                 Act::kDeletePod,
+                                 Act::kPatchPod,
+                                 Act::kPatchHazard};
   return std::find(kRequests.begin(), kRequests.end(), act) != kRequests.end();
 }
 
@@ -84,73 +100,23 @@ bool World::needs_server(Act act) {
 //
 // Every fault is told to the ledger, which allows for what it may cost.
 void World::perform(const Event& event) {
+  // In plan.h acts stand in the order of those who act; each group ends with this one.
+  struct Group {
+    Act last;
+    void (World::*perform)(const Event&);
+  };
+  constexpr std::array kGroups{Group{Act::kEditTasks, &World::perform_user},
+                               Group{Act::kTaint, &World::perform_administrator},
+                               Group{Act::kWebhook, &World::perform_others},
+                               Group{Act::kHangLoop, &World::perform_operator},
+                               Group{Act::kLoseCpu, &World::perform_agent},
+                               Group{Act::kProxyAnswers, &World::perform_link},
+                               Group{Act::kStuckTask, &World::perform_machine},
+                               Group{Act::kLosePod, &World::perform_kubelet}};
   trace("--- " + to_string(event));
-  switch (event.act) {
-    case Act::kSubmit:
-    case Act::kDelete:
-    case Act::kCancel:
-    case Act::kSuspend:
-    case Act::kRequeue:
-    case Act::kEdit:
-    case Act::kResubmit:
-    case Act::kEditTasks:
-      return perform_user(event);
-    case Act::kChangeSlice:
-    case Act::kChangeShare:
-    case Act::kChangePartition:
-    case Act::kChangeScheduler:
-    case Act::kKillSwitch:
-    case Act::kReinstall:
-    case Act::kCordon:
-    case Act::kTaint:
-      return perform_administrator(event);
-    case Act::kCleanPods:
-    case Act::kDeletePod:
-    case Act::kPatchPod:
-    case Act::kPatchHazard:
-    case Act::kWebhook:
-      return perform_others(event);
-    case Act::kKillOperator:
-    case Act::kKillOperatorAtWrite:
-    case Act::kNoOperator:
-    case Act::kPauseOperator:
-    case Act::kSlowWrites:
-    case Act::kHangLoop:
-      return perform_operator(event);
-    case Act::kKillWorker:
-    case Act::kHangWorker:
-    case Act::kKillAgent:
-    case Act::kKillAgentAtFreeze:
-    case Act::kStopAgent:
-    case Act::kTearJournal:
-    case Act::kLoseCpu:
-      return perform_agent(event);
-    case Act::kPartition:
-    case Act::kBadAnswers:
-    case Act::kDelayWatches:
-    case Act::kDuplicateWatches:
-    case Act::kBreakWatches:
-    case Act::kCompact:
-    case Act::kStaleTimetables:
-    case Act::kRestore:
-    case Act::kServerDown:
-    case Act::kProxyAnswers:
-      return perform_link(event);
-    case Act::kStepClock:
-    case Act::kStepClockFar:
-    case Act::kDriftClock:
-    case Act::kPowerOff:
-    case Act::kReplaceNode:
-    case Act::kStuckTask:
-      return perform_machine(event);
-    case Act::kRestartKubelet:
-    case Act::kRefusePods:
-    case Act::kSlowKubelet:
-    case Act::kLateVolumes:
-    case Act::kKillProgram:
-    case Act::kLosePod:
-      return perform_kubelet(event);
-  }
+  const auto group = std::find_if(kGroups.begin(), kGroups.end(),
+                                  [&](const Group& one) { return event.act <= one.last; });
+  if (group != kGroups.end()) (this->*group->perform)(event);
 }
 
 // The batch Job's annotations say which partition and how many nodes. Its pods run all at once, as
@@ -178,7 +144,7 @@ void World::submit_batch(const JobPlan& job) {
 
 // Submits a job of the plan as a user would. A "wrong" one names a partition that does not exist;
 // the operator must refuse it and go on with the others.
-void World::submit(const JobPlan& job) {
+void World::submit(const JobPlan& job, bool asks) {
   if (job.batch) return submit_batch(job);
   const json main{
       {"name", "main"}, {"image", "busybox"}, {"command", json::array({"sleep", "300"})}};
@@ -194,6 +160,7 @@ void World::submit(const JobPlan& job) {
     spec["array"]["tasks"] = job.array;
     if (job.throttle > 0) spec["array"]["parallelism"] = job.throttle;
   }
+  if (asks) spec["testOnly"] = true;
   if (!job.requeue) spec["lifecycle"]["requeue"] = false;
   if (!job.waits_for.empty()) {
     json term{{"type", job.waits_kind}, {"jobName", job.waits_for}};
@@ -247,6 +214,20 @@ void World::perform_user(const Event& event) {
     if (job.batch) ledger_.user_deletes(job.name);  // the Job that runs it
     suspend(true);
     later(event.length, [suspend] { suspend(false); });
+  } else if (event.act == Act::kHold) {
+    patch(control({{"hold", true}}));
+    later(event.length, [this, path] {
+      call(kube::Method::kPatch, path, control({{"hold", false}}));
+    });
+  } else if (event.act == Act::kAsk) {
+    // One of the batch group asks as a job of ours would that has as many nodes.
+    JobPlan question = job;
+    question.name += "-asks-" + std::to_string(event.at / milliseconds{1});
+    if (job.batch) {
+      question.batch = false;
+      question.pods = question.completions = 0;
+    }
+    submit(question, true);
   } else if (event.act == Act::kEditTasks) {
     edit_tasks(event, job);
   } else if (event.act == Act::kRequeue) {
@@ -577,6 +558,9 @@ void World::perform_operator(const Event& event) {
     ++tally_.faults["no operator"];
   } else if (event.act == Act::kPauseOperator) {
     one.pause(now_ + event.length);
+  } else if (event.act == Act::kPauseOperatorAtWrite) {
+    one.pause_at_write(static_cast<int>(1 + event.amount % 12), event.amount / 16 % 2 == 0,
+                       now_ + event.length);
   } else if (event.act == Act::kHangLoop) {
     one.hang_loop(now_ + event.length);
   } else {
