@@ -12,6 +12,9 @@
 #include <sstream>
 #include <utility>
 
+#include "kube/api/time_format.h"
+#include "kube/clock.h"
+
 namespace devcluster {
 namespace {
 
@@ -44,6 +47,7 @@ class LogStream final : public BodyStream {
       : log_{std::move(log)},
         file_{::open(log_.path.c_str(), O_RDONLY | O_CLOEXEC)},
         follow_{request.follow},
+        has_times_{request.timestamps},
         bytes_left_{request.limit_bytes.value_or(INT64_MAX)} {
     if (request.tail_lines && *request.tail_lines == 0) {
       // "tailLines: 0" asks only for what comes from now on.
@@ -83,14 +87,32 @@ class LogStream final : public BodyStream {
     // A container that has not started has no file yet, and then no log.
     const ssize_t count = file_.is_open() ? ::read(file_.get(), buffer.data(), wanted) : 0;
     if (count <= 0) return false;
-    out.append(buffer.data(), static_cast<std::size_t>(count));
+    add(out, {buffer.data(), static_cast<std::size_t>(count)});
     bytes_left_ -= count;
     return true;
+  }
+
+  // A process's output has no times, so each line has that at which it is read.
+  void add(std::string& out, std::string_view text) {
+    if (!has_times_) {
+      out += text;
+      return;
+    }
+    while (!text.empty()) {
+      if (!is_in_line_) out += kube::format_micro_time(kube::SystemClock{}.wall()) + " ";
+      const std::size_t end = text.find('\n');
+      is_in_line_ = end == std::string_view::npos;
+      const std::size_t size = is_in_line_ ? text.size() : end + 1;
+      out += text.substr(0, size);
+      text.remove_prefix(size);
+    }
   }
 
   const LogFile log_;
   const os::FileDescriptor file_;
   const bool follow_;
+  const bool has_times_;
+  bool is_in_line_ = false;  // what was read last did not end a line
   std::int64_t bytes_left_;
   std::atomic<bool> cancelled_{false};
 };
@@ -100,12 +122,11 @@ class LogStream final : public BodyStream {
 // Called by the API server for each GET …/pods/NAME/log.
 PodLogHook pod_log_hook(const Kubelet& kubelet) {
   return [&kubelet](const PodLogRequest& request) -> base::Result<std::shared_ptr<BodyStream>> {
-    // Refused and not ignored: an answer without times, or with too many lines, would look right.
-    if (request.timestamps || request.since_seconds) {
+    // Refused and not ignored: an answer with too many lines would look right.
+    if (request.since_seconds) {
       return base::invalid_argument(
-          "timestamps and sinceSeconds are not supported: the devcluster keeps a process's output "
-          "as "
-          "it is, without times");
+          "sinceSeconds is not supported: the devcluster keeps a process's output as it is, "
+          "without times");
     }
     if (request.previous) {
       return base::Error{base::Code::kNotFound,

@@ -7,7 +7,7 @@
 
 namespace devcluster {
 
-// `kubelet` must outlive the server's requests. Refused with a sentence: timestamps and
+// `kubelet` must outlive the server's requests. Refused with a sentence:
 // sinceSeconds (a process's output has no times), previous (a container runs once).
 PodLogHook pod_log_hook(const Kubelet& kubelet);
 
