@@ -186,13 +186,18 @@ class Batch {
     }
     watch_signals();
     show_steps();
+    Environment environment = script_environment(given_, {}, directory_, server_.address());
+    // That of who submitted it, which scripts do not see.
+    const auto mask = value_of(environment, "SLURM_UMASK");
+    unset(environment, "SLURM_UMASK");
     pid_ = start({.argv = command_of(script, path, options_.arguments),
-                  .environment = script_environment(given_, {}, directory_, server_.address()),
+                  .environment = std::move(environment),
                   .directory = directory_,
                   .input = input_,
                   .output = output_.end,
                   .error = error_.end >= 0 ? error_.end : output_.end,
-                  .speaker = "slurmstepd"});
+                  .speaker = "slurmstepd",
+                  .umask = mask});
     if (pid_ < 0) return fail("the script cannot be started: " + std::string{strerror(errno)});
     for (const int fd : {input_, output_.end, error_.end}) {
       if (fd >= 0) ::close(fd);

@@ -100,9 +100,11 @@ void put(std::string& out, const StepRequest& step) {
   put(out, step.excluded);
   put(out, static_cast<std::uint32_t>(step.distribution));
   put(out, step.plane);
+  put(out, step.arranged);
+  put(out, std::string_view{step.distribution_within});
   put(out, static_cast<std::uint32_t>(step.packing));
-  for (const bool flag : {step.is_exact, step.overlaps, step.overcommits, step.is_immediate,
-                          step.is_unbuffered}) {
+  for (const bool flag :
+       {step.is_exact, step.overlaps, step.overcommits, step.is_immediate, step.is_unbuffered}) {
     put(out, flag ? 1U : 0U);
   }
   put(out, static_cast<std::uint32_t>(step.mpi));
@@ -111,6 +113,15 @@ void put(std::string& out, const StepRequest& step) {
   put(out, std::string_view{step.directory});
   put(out, step.programs);
   put(out, step.environment);
+}
+
+// Each node that is arranged is one of those that the step must be on.
+bool is_arranged(const StepRequest& step) {
+  if (step.distribution != Distribution::kArbitrary) return step.arranged.empty();
+  return step.arranged.size() == step.tasks &&
+         std::ranges::all_of(step.arranged, [&](std::uint32_t node) {
+           return std::ranges::find(step.required, node) != step.required.end();
+         });
 }
 
 StepRequest read_step(Fields& fields) {
@@ -125,6 +136,8 @@ StepRequest read_step(Fields& fields) {
   const std::uint32_t distribution = fields.number();
   step.distribution = static_cast<Distribution>(distribution);
   step.plane = fields.number();
+  step.arranged = fields.numbers();
+  step.distribution_within = fields.text();
   const std::uint32_t packing = fields.number();
   step.packing = static_cast<Packing>(packing);
   for (bool* const flag : {&step.is_exact, &step.overlaps, &step.overcommits, &step.is_immediate,
@@ -141,8 +154,8 @@ StepRequest read_step(Fields& fields) {
   const bool fits = step.tasks >= 1 && step.tasks <= kTasksMax && step.nodes >= 1 &&
                     step.nodes <= step.tasks && step.cpus_per_task >= 1 && step.plane >= 1 &&
                     distribution < kDistributionsCount && packing < kPackingsCount &&
-                    mpi < kMpisCount &&
-                    all_below(step.required, kNodesMax) && all_below(step.excluded, kNodesMax) &&
+                    mpi < kMpisCount && all_below(step.required, kNodesMax) &&
+                    all_below(step.excluded, kNodesMax) && is_arranged(step) &&
                     (step.programs.size() == 1 || step.programs.size() == step.tasks);
   if (!fits) fields.is_good = false;
   return step;

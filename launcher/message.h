@@ -64,8 +64,8 @@ enum class Kind : std::uint32_t {
 enum class Mpi : std::uint32_t { kNone, kPmi2, kPmix };
 inline constexpr std::uint32_t kMpisCount = 3;
 
-enum class Distribution : std::uint32_t { kDefault, kBlock, kCyclic, kPlane };
-inline constexpr std::uint32_t kDistributionsCount = 4;
+enum class Distribution : std::uint32_t { kDefault, kBlock, kCyclic, kPlane, kArbitrary };
+inline constexpr std::uint32_t kDistributionsCount = 5;
 
 // -m pack and nopack: nodes as full as they go, without -N as few of them as hold the tasks; or
 // evenly, which is the default.
@@ -97,12 +97,14 @@ struct StepRequest {
   std::vector<std::uint32_t> required;  // indexes of nodes that it must be on
   std::vector<std::uint32_t> excluded;  // and of those that it must not be on
   Distribution distribution = Distribution::kDefault;
-  std::uint32_t plane = 1;  // tasks in a row, for kPlane
+  std::uint32_t plane = 1;              // tasks in a row, for kPlane
+  std::vector<std::uint32_t> arranged;  // the node of each rank, for kArbitrary
+  std::string distribution_within;  // of -m, behind the nodes: ":cyclic:block"; only told to tasks
   Packing packing = Packing::kDefault;
-  bool is_exact = false;       // takes what its tasks need, not all of its nodes
-  bool overlaps = false;       // takes nothing
-  bool overcommits = false;    // may have more tasks than CPUs
-  bool is_immediate = false;   // refused instead of waiting for room
+  bool is_exact = false;      // takes what its tasks need, not all of its nodes
+  bool overlaps = false;      // takes nothing
+  bool overcommits = false;   // may have more tasks than CPUs
+  bool is_immediate = false;  // refused instead of waiting for room
   Mpi mpi = Mpi::kNone;
   bool is_unbuffered = false;  // -u: the standard output of its tasks is a terminal
   Window window{};             // --pty: of the terminal that task 0 has

@@ -22,6 +22,7 @@ Message example() {
                               .excluded = {2},
                               .distribution = Distribution::kPlane,
                               .plane = 6,
+                              .distribution_within = ":block",
                               .packing = Packing::kNoPack,
                               .overcommits = true,
                               .is_immediate = true,
@@ -31,6 +32,22 @@ Message example() {
                               .directory = "/tmp",
                               .programs = {{"echo", ""}, {"true"}},
                               .environment = {"A=1", "B="}}};
+}
+
+// What the launcher counts on: each rank has a node, which the step is on.
+TEST(Message, AnArrangementFitsItsStep) {
+  const auto is_read = [](std::vector<std::uint32_t> arranged, Distribution distribution) {
+    Message message = example();
+    message.step->distribution = distribution;
+    message.step->arranged = std::move(arranged);
+    MessageReader reader;
+    reader.add(encode(message));
+    return reader.next().has_value();
+  };
+  EXPECT_TRUE(is_read({5, 1}, Distribution::kArbitrary));
+  EXPECT_FALSE(is_read({5}, Distribution::kArbitrary));
+  EXPECT_FALSE(is_read({5, 2}, Distribution::kArbitrary));
+  EXPECT_FALSE(is_read({5, 1}, Distribution::kBlock));
 }
 
 TEST(Message, ComesBackWhateverThePiecesAre) {

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <climits>
 #include <cstdio>
@@ -41,7 +42,37 @@ std::vector<char*> pointers(const std::vector<std::string>& strings) {
   return out;
 }
 
-[[noreturn]] void become(const Program& program, char* const* argv, char** environment) {
+// Looks where srun does: in PATH, for files that may be run, then in the working directory. There
+// is no PATH if nobody has set it, and no shell for a file that does not name one. SOURCE:
+// recorded. The program hears where it was found.
+void execute(const Program& program, char** argv, char** environment) {
+  const std::string& name = program.argv[0];
+  const auto run = [&](std::string path) {
+    argv[0] = path.data();
+    ::execve(argv[0], argv, environment);
+  };
+  const auto run_here = [&] {
+    char* const here = ::getcwd(nullptr, 0);
+    run(here == nullptr || name.empty() ? name : std::string{here} + "/" + name);
+  };
+  if (name.starts_with('/')) return run(name);
+  if (name.find('/') != std::string::npos) return run_here();
+  std::string left = value_or(program.environment, "PATH", "");
+  while (!left.empty() && !name.empty()) {
+    const std::size_t end = std::min(left.find(':'), left.size());
+    const std::string folder = end == 0 ? "." : left.substr(0, end);
+    left.erase(0, end + 1);
+    const std::string path = folder + "/" + name;
+    struct stat found {};
+    if (::access(path.c_str(), X_OK) == 0 && ::stat(path.c_str(), &found) == 0 &&
+        S_ISREG(found.st_mode)) {
+      return run(path);
+    }
+  }
+  run_here();
+}
+
+[[noreturn]] void become(const Program& program, char** argv, char** environment) {
   ::setsid();
   // A pod ends with its first process anyway, unless its containers share their processes.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -72,7 +103,7 @@ std::vector<char*> pointers(const std::vector<std::string>& strings) {
     if (::chdir(kDirectoryOtherwise) != 0) (void)!::chdir("/");
   }
   environ = environment;
-  ::execvp(argv[0], argv);
+  execute(program, argv, environment);
   const int why = errno;
   say("execve(): ", program.argv[0]);
   ::_exit(why);
@@ -117,10 +148,16 @@ std::string own_directory() {
 
 pid_t start(const Program& program) {
   // Made before the fork: the child only makes system calls and prints.
-  const std::vector<char*> argv = pointers(program.argv);
+  std::vector<char*> argv = pointers(program.argv);
   std::vector<char*> environment = pointers(program.environment);
+  std::array<char, 32> number{};  // SLURM_TASK_PID
+  environment.back() = number.data();
+  environment.push_back(nullptr);
   const pid_t pid = ::fork();
-  if (pid == 0) become(program, argv.data(), environment.data());
+  if (pid == 0) {
+    std::snprintf(number.data(), number.size(), "SLURM_TASK_PID=%d", ::getpid());
+    become(program, argv.data(), environment.data());
+  }
   return pid;
 }
 

@@ -38,9 +38,10 @@ struct Program {
   std::optional<std::string> umask{};  // in octal digits; none: ours
 };
 
-// Starts it as the leader of a session of its own, with default signal handlers and nothing
-// blocked. A program that cannot be executed ends with the number of the error, as Slurm's step
-// daemon does, and says why on its standard error. Returns the PID, or -1 with errno.
+// Starts it as the leader of a session of its own, with default signal handlers, nothing blocked,
+// and its number as SLURM_TASK_PID. A program that cannot be executed ends with the number of the
+// error, as Slurm's step daemon does, and says why on its standard error. Returns the PID, or -1
+// with errno.
 pid_t start(const Program& program);
 
 // Sends it to all processes of these sessions, also to those in the background of their shells,

@@ -11,6 +11,7 @@ namespace launcher {
 namespace {
 
 constexpr std::string_view kOurPrefix = "KUBEGANG_";
+constexpr const char* kClusterName = "kubegang";  // as scontrol and sacct show it
 
 // One NAME=VALUE a line, \n for a line break.
 Environment variables_of(const std::string& lines) {
@@ -29,17 +30,23 @@ Environment variables_of(const std::string& lines) {
 }
 
 // What Slurm's srun asks slurmctld: NAME=VALUE, separated by spaces.
-std::string facts_of(const Environment& environment) {
+std::string facts_of(const Environment& environment, const std::string& address) {
   std::string facts;
   for (const char* name :
        {"SLURM_JOBID", "SLURM_JOB_NODELIST", "SLURM_NODELIST", "SLURM_JOB_NUM_NODES",
         "SLURM_NNODES", "SLURM_JOB_CPUS_PER_NODE", "SLURM_JOB_PARTITION", "SLURM_JOB_USER",
-        "SLURM_JOB_UID", "SLURM_JOB_GID", "SLURM_NODEID", "SLURM_CPUS_ON_NODE",
-        "SLURMD_NODENAME"}) {
+        "SLURM_JOB_UID", "SLURM_JOB_GID", "SLURM_NODEID", "SLURM_CPUS_ON_NODE", "SLURMD_NODENAME",
+        "SLURM_CLUSTER_NAME"}) {
     const auto value = launcher::value_of(environment, name);
     if (value) facts += (facts.empty() ? "" : " ") + std::string{name} + "=" + *value;
   }
+  // Of the node of srun; scripts do not see it.
+  facts += " SLURM_LAUNCH_NODE_IPADDR=" + address;
   return facts;
+}
+
+void set_if_absent(Environment& environment, const char* name, const std::string& value) {
+  if (!value_of(environment, name)) set(environment, name, value);
 }
 
 }  // namespace
@@ -70,14 +77,21 @@ Environment script_environment(const Environment& given, std::span<const std::st
     }
   }
   set(all, "ENVIRONMENT", "BATCH");
-  if (!value_of(all, "SLURM_SUBMIT_DIR")) set(all, "SLURM_SUBMIT_DIR", directory);
+  set_if_absent(all, "SLURM_SUBMIT_DIR", directory);
+  set_if_absent(all, "SLURM_JOB_UID", std::to_string(::getuid()));
+  set_if_absent(all, "SLURM_JOB_GID", std::to_string(::getgid()));
+  set_if_absent(all, "SLURM_CLUSTER_NAME", kClusterName);
+  if (const auto node = value_of(all, "SLURMD_NODENAME")) {
+    set(all, "SLURM_TOPOLOGY_ADDR", *node);
+    set(all, "SLURM_TOPOLOGY_ADDR_PATTERN", "node");
+  }
   set_user(all, entry_of(text_of_file("/etc/passwd"), ::getuid()), temporary_folder());
   set(all, "PATH", own + ":" + value_or(all, "PATH", "/usr/local/bin:/usr/bin:/bin"));
   // Login shells read /etc/profile, which may set PATH; bash reads this file after it.
   if (const auto before = value_of(all, "BASH_ENV")) set(all, "KUBEGANG_BASH_ENV", *before);
   set(all, "BASH_ENV", own + "/env.sh");
   set(all, "KUBEGANG_STEPS", steps);
-  set(all, "KUBEGANG_JOB", facts_of(all));
+  set(all, "KUBEGANG_JOB", facts_of(all, value_or(given, "KUBEGANG_POD_IP", "127.0.0.1")));
   return all;
 }
 

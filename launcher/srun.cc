@@ -28,6 +28,7 @@
 #include "launcher/srun_options.h"
 #include "launcher/step_output.h"
 #include "launcher/terminal.h"
+#include "slurm/distribution.h"
 #include "slurm/exit_code.h"
 #include "slurm/file_name.h"
 #include "slurm/hostlist.h"
@@ -158,7 +159,9 @@ class Srun {
     if (asked_.distribution == Distribution::kPlane) {
       set(environment, "SLURM_DIST_PLANESIZE", std::to_string(asked_.plane));
     }
-    for (const char* name : {"SLURM_PROCID", "SLURM_LOCALID"}) unset(environment, name);
+    for (const char* name : {"SLURM_PROCID", "SLURM_LOCALID", "SLURM_TASK_PID"}) {
+      unset(environment, name);
+    }
     if (!options_.job_name.empty()) set(environment, "SLURM_JOB_NAME", options_.job_name);
     const mode_t mask = ::umask(0);
     ::umask(mask);
@@ -169,6 +172,7 @@ class Srun {
       set(environment, "SLURM_THREADS_PER_CORE", options_.threads_per_core);
     }
     if (options_.overcommits) set(environment, "SLURM_OVERCOMMIT", "1");
+    unset(environment, "SLURM_MPI_TYPE");
     if (options_.mpi != Mpi::kNone) set(environment, "SLURM_MPI_TYPE", options_.mpi_name);
     if (options_.cpus_per_task) {
       set(environment, "SLURM_CPUS_PER_TASK", std::to_string(*options_.cpus_per_task));
@@ -176,8 +180,9 @@ class Srun {
     char* const own = ::getcwd(nullptr, 0);
     request.directory = own == nullptr ? "/" : own;
     std::free(own);
-    set(environment, "SLURM_SUBMIT_DIR", request.directory);
-    // Slurm takes it as srun's, too, and not as the script's.
+    if (!value_of(environment, "SLURM_SUBMIT_DIR")) {
+      set(environment, "SLURM_SUBMIT_DIR", request.directory);
+    }
     const std::string& wanted = options_.directory;
     if (wanted.starts_with('/')) {
       request.directory = wanted;
@@ -431,10 +436,18 @@ class Srun {
       input_ = STDIN_FILENO;
     } else if (input.empty() || input == "all") {
       input_ = STDIN_FILENO;
+      read_waiting_input();
     } else {
       input_ = ::open(file_name(input, name_parts(0)).c_str(), O_RDONLY | O_CLOEXEC);
       if (input_ < 0) failure_ = say("Could not open stdin file " + input + ": " + strerror(errno));
     }
+  }
+
+  // SOURCE: recorded: what is there when the step begins is taken from the script, also by tasks
+  // that end without a look at it: `while read …; do srun …; done < list`.
+  void read_waiting_input() {
+    pollfd ready{.fd = input_, .events = POLLIN, .revents = 0};
+    if (::isatty(input_) == 0 && ::poll(&ready, 1, 0) == 1) read_input();
   }
 
   void read_input() {
@@ -582,6 +595,21 @@ class Srun {
   std::optional<int> failure_;
 };
 
+// A nodelist with a slash names a file. SLURM_HOSTFILE names one for a step without -w, whose tasks
+// are then arranged as it says. SOURCE: srun(1), --nodelist, SLURM_HOSTFILE.
+base::Status read_nodelist(SrunOptions& options) {
+  std::string path = options.nodelist.find('/') != std::string::npos ? options.nodelist : "";
+  if (options.nodelist.empty()) {
+    path = variable("SLURM_HOSTFILE").value_or("");
+    if (!path.empty()) options.distribution = Distribution::kArbitrary;
+  }
+  if (path.empty()) return {};
+  const auto text = whole_file(path);
+  if (!text) return text.error().with_context("Failure getting NodeNames from hostfile");
+  options.nodelist = slurm::read_hostfile(*text);
+  return {};
+}
+
 // Sets what is not set of FACTS (script_environment): Snakemake, for one, takes all variables of
 // Slurm away but the number of the job.
 void restore_facts(std::string facts) {
@@ -607,8 +635,9 @@ void show_help() {
 }  // namespace
 
 int run_srun(std::span<const std::string> arguments) {
+  const bool knows_nodes = variable("SLURM_NNODES") || variable("SLURM_JOB_NUM_NODES");
   restore_facts(variable("KUBEGANG_JOB").value_or(""));
-  const auto options = read_srun_options(arguments, variable);
+  auto options = read_srun_options(arguments, variable);
   if (!options) return say(options.error().message, slurm::exit_code_of(options.error()));
   if (options->shows_version) {
     std::puts("slurm 22.05.8 (kubegang)");
@@ -632,6 +661,10 @@ int run_srun(std::span<const std::string> arguments) {
   }
   if (!options->job_id.empty() && options->job_id != variable("SLURM_JOB_ID")) {
     return say("--jobid=" + options->job_id + ": only the own job is possible");
+  }
+  options->counts_named = !knows_nodes;
+  if (const base::Status status = read_nodelist(*options); !status) {
+    return say(status.error().message);
   }
   auto plan = plan_step(*options, variable);
   if (!plan) return say(plan.error().message);

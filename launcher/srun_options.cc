@@ -195,8 +195,7 @@ base::Status set_distribution(const std::string& value, SrunOptions& options) {
                                                                    : Packing::kDefault;
   switch (read->nodes) {
     case slurm::NodeDistribution::kDefault:
-      options.distribution =
-          options.packing == Packing::kDefault ? Distribution::kDefault : Distribution::kBlock;
+      options.distribution = Distribution::kDefault;
       break;
     case slurm::NodeDistribution::kBlock:
       options.distribution = Distribution::kBlock;
@@ -208,7 +207,11 @@ base::Status set_distribution(const std::string& value, SrunOptions& options) {
       options.distribution = Distribution::kPlane;
       options.plane = read->plane;
       break;
+    case slurm::NodeDistribution::kArbitrary:
+      options.distribution = Distribution::kArbitrary;
+      break;
   }
+  options.distribution_within = read->within;
   return {};
 }
 
@@ -337,8 +340,13 @@ const Option* find_letter(char letter) {
   return letter == '\0' || found == kOptions.end() ? nullptr : &*found;
 }
 
+// What getopt_long() refuses. SOURCE: recorded: the second line has no name in front.
+base::Error no_option(const std::string& message) {
+  return invalid_argument(message + "\nTry \"srun --help\" for more information");
+}
+
 base::Error missing_value(const std::string& word) {
-  return invalid_argument(word + ": a value is missing");
+  return no_option(word + ": a value is missing");
 }
 
 // "--name=value", "--name value", "--name".
@@ -346,7 +354,7 @@ base::Status read_long(std::span<const std::string> words, std::size_t& i, SrunO
   const std::string& word = words[i];
   const std::size_t equals = word.find('=');
   const Option* option = find_long(std::string_view{word}.substr(2, equals - 2));
-  if (option == nullptr) return invalid_argument("unrecognized option '" + word + "'");
+  if (option == nullptr) return no_option("unrecognized option '" + word + "'");
   if (equals != std::string::npos) {
     if (option->takes == Takes::kNothing) return invalid_argument(word + ": takes no value");
     return apply(*option, word.substr(equals + 1), options);
@@ -363,7 +371,7 @@ base::Status read_letters(std::span<const std::string> words, std::size_t& i,
   for (std::size_t at = 1; at < word.size(); ++at) {
     const Option* option = find_letter(word[at]);
     if (option == nullptr) {
-      return invalid_argument(std::string{"invalid option -- '"} + word[at] + "'");
+      return no_option(std::string{"invalid option -- '"} + word[at] + "'");
     }
     std::string value = word.substr(at + 1);
     if (option->takes == Takes::kNothing) {
@@ -484,7 +492,59 @@ base::Result<SrunOptions> read_srun_options(std::span<const std::string> words,
   return options;
 }
 
-// 1. how many nodes: -N, else the job's; at least those that -w names
+std::vector<std::uint32_t> sorted_once(std::vector<std::uint32_t> numbers) {
+  std::ranges::sort(numbers);
+  const auto again = std::ranges::unique(numbers);
+  numbers.erase(again.begin(), again.end());
+  return numbers;
+}
+
+// -m arbitrary: the nodes of the ranks as -w names them, which count with or without -n.
+base::Status arrange(const SrunOptions& options, const std::vector<std::string>& all,
+                     StepRequest& request) {
+  const auto named = slurm::expand_hostlist(options.nodelist);
+  if (!named) return invalid_argument("--nodelist: " + named.error().message);
+  const std::size_t tasks =
+      options.tasks ? static_cast<std::size_t>(*options.tasks) : named->size();
+  if (tasks == 0) return invalid_argument("invalid number of tasks (-n 0)");
+  if (tasks > kTasksMax) return invalid_argument("--ntasks: more than 65536 tasks");
+  if (tasks > named->size()) {
+    return invalid_argument("You asked for " + std::to_string(tasks) +
+                            " tasks but hostlist specified " + std::to_string(named->size()) +
+                            " nodes");
+  }
+  for (const std::string& name : *named) {
+    const auto found = required_of(name, all);
+    if (!found) return found.error();
+    request.arranged.push_back(found->front());
+  }
+  const std::vector<std::uint32_t> nodes = sorted_once(request.arranged);
+  // SOURCE: recorded: of more nodes than tasks the first of the job count, in its order.
+  if (nodes.size() > tasks) request.arranged = nodes;
+  request.arranged.resize(tasks);
+  request.required = sorted_once(request.arranged);
+  request.tasks = static_cast<std::uint32_t>(tasks);
+  request.nodes = static_cast<std::uint32_t>(request.required.size());
+  return {};
+}
+
+// What a step asks for beside its nodes and tasks.
+void set_manner(const SrunOptions& options, StepRequest& request) {
+  request.cpus_per_task = static_cast<std::uint32_t>(options.cpus_per_task.value_or(1));
+  request.relative = static_cast<std::uint32_t>(options.relative.value_or(0));
+  request.distribution = options.distribution;
+  request.distribution_within = options.distribution_within;
+  request.plane = static_cast<std::uint32_t>(options.plane);
+  request.packing = packing_of(options);
+  request.is_exact = options.is_exact;
+  request.overlaps = options.overlaps;
+  request.overcommits = options.overcommits;
+  request.is_immediate = options.is_immediate;
+  request.mpi = options.mpi;
+  request.is_unbuffered = options.is_unbuffered || options.wants_terminal;
+}
+
+// 1. how many nodes: -N, else the job's, or those that -w names; at least those that -w names
 // 2. how many tasks: -n, else the job's, else --ntasks-per-node on each node, else one
 // 3. never more nodes than tasks
 // 4. --ntasks-per-node counts only if it goes together with the two, as in Slurm
@@ -493,6 +553,12 @@ base::Result<StepPlan> plan_step(const SrunOptions& options, const Variable& var
   if (!list || list->empty()) return invalid_argument("SLURM_JOB_NODELIST is not set or invalid");
   StepPlan plan;
   StepRequest& request = plan.request;
+  set_manner(options, request);
+  if (options.distribution == Distribution::kArbitrary) {
+    const base::Status status = arrange(options, *list, request);
+    if (!status) return status.error();
+    return plan;
+  }
   auto required = required_of(options.nodelist, *list);
   if (!required) return required.error();
   const auto most = options.nodes_max ? options.nodes_max : options.nodes;
@@ -509,7 +575,9 @@ base::Result<StepPlan> plan_step(const SrunOptions& options, const Variable& var
   if (!excluded) return excluded.error();
   request.excluded = *excluded;
   const auto whole = static_cast<int>(list->size() - excluded->size());
-  int nodes = std::max(options.nodes.value_or(whole), static_cast<int>(required->size()));
+  const auto must = static_cast<int>(required->size());
+  int nodes =
+      std::max(options.nodes.value_or(options.counts_named && must > 0 ? must : whole), must);
   if (options.nodes_max) nodes = std::max(nodes, std::min(*options.nodes_max, whole));
   std::optional<int> tasks = options.tasks;
   if (!tasks) tasks = number_in(variable, "SLURM_NTASKS");
@@ -544,18 +612,7 @@ base::Result<StepPlan> plan_step(const SrunOptions& options, const Variable& var
   }
   request.tasks = static_cast<std::uint32_t>(count);
   request.nodes = static_cast<std::uint32_t>(nodes);
-  request.cpus_per_task = static_cast<std::uint32_t>(options.cpus_per_task.value_or(1));
   request.tasks_per_node = static_cast<std::uint32_t>(per_node);
-  request.relative = static_cast<std::uint32_t>(options.relative.value_or(0));
-  request.distribution = options.distribution;
-  request.plane = static_cast<std::uint32_t>(options.plane);
-  request.packing = packing_of(options);
-  request.is_exact = options.is_exact;
-  request.overlaps = options.overlaps;
-  request.overcommits = options.overcommits;
-  request.is_immediate = options.is_immediate;
-  request.mpi = options.mpi;
-  request.is_unbuffered = options.is_unbuffered || options.wants_terminal;
   return plan;
 }
 

@@ -21,11 +21,12 @@ struct SrunOptions {
   std::optional<int> nodes_max;  // the other end of a range
   std::optional<int> tasks_per_node;
   std::optional<int> cpus_per_task;
-  std::string nodelist;                                // -w
+  std::string nodelist;                                // -w, or what its file says
   std::string exclude;                                 // -x
   std::optional<int> relative;                         // -r
   Distribution distribution = Distribution::kDefault;  // -m, its first part
   int plane = 1;                                       // -m plane=N
+  std::string distribution_within;                     // -m, its parts behind a colon
   Packing packing = Packing::kDefault;                 // -m pack, nopack
   bool is_exact = false;                               // --exact, --exclusive, and -c
   bool overlaps = false;                               // --overlap
@@ -53,7 +54,8 @@ struct SrunOptions {
   bool has_no_status = false;       // -X: the first Ctrl-C goes to the tasks
   bool shows_help = false;
   bool shows_version = false;
-  bool lists_mpi = false;  // --mpi=list
+  bool lists_mpi = false;     // --mpi=list
+  bool counts_named = false;  // nothing says how many nodes the job has: -w does
   std::vector<std::string> command;
 };
 

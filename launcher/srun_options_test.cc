@@ -81,6 +81,7 @@ TEST(SrunOptions, WhatIsNotThereIsRefusedByName) {
   EXPECT_THAT(refusal({"--nosuch", "a"}), HasSubstr("'--nosuch'"));
   EXPECT_THAT(refusal({"-n", "0", "a"}), HasSubstr("--ntasks: invalid value \"0\""));
   EXPECT_THAT(refusal({"-n"}), HasSubstr("a value is missing"));
+  EXPECT_THAT(refusal({"--foo", "a"}), HasSubstr("'--foo'\nTry \"srun --help\""));
   EXPECT_THAT(refusal({"-n2"}), HasSubstr("No command"));
 }
 
@@ -104,6 +105,37 @@ TEST(StepPlan, IsOnAllNodesOfTheJobUnlessItSaysOtherwise) {
             (StepRequest{.tasks = 4, .nodes = 2, .tasks_per_node = 2}));
   EXPECT_EQ(planned({"-n1", "-w", "n3,n2", "a"}).required, (std::vector<std::uint32_t>{2, 1}));
   EXPECT_EQ(planned({"-N1", "-n1", "-r1", "a"}).relative, 1U);
+}
+
+// SOURCE: recorded: who takes the number of nodes away means with -w those that it names.
+TEST(StepPlan, NamedNodesCountWhereNothingElseDoes) {
+  SrunOptions options = read({"-w", "n2", "a"});
+  EXPECT_EQ(plan_step(options, of(job()))->request.nodes, 3U);
+  options.counts_named = true;
+  EXPECT_EQ(plan_step(options, of(job()))->request.nodes, 1U);
+  options.nodelist.clear();
+  EXPECT_EQ(plan_step(options, of(job()))->request.nodes, 3U);
+}
+
+// SOURCE: recorded: with -n as many of the names as there are tasks, else all of them; SLURM_NTASKS
+// does not count.
+TEST(StepPlan, AnArbitraryDistributionIsTheListOfNodes) {
+  auto variables = job();
+  variables["SLURM_NTASKS"] = "7";
+  const StepRequest all = planned({"-m", "arbitrary", "-w", "n3,n1,n1", "a"}, variables);
+  EXPECT_EQ(all.arranged, (std::vector<std::uint32_t>{2, 0, 0}));
+  EXPECT_EQ(all.required, (std::vector<std::uint32_t>{0, 2}));
+  EXPECT_EQ(all.tasks, 3U);
+  EXPECT_EQ(all.nodes, 2U);
+  const StepRequest two = planned({"-m", "arbitrary", "-n2", "-w", "n2,n1,n1,n3", "a"}, variables);
+  EXPECT_EQ(two.arranged, (std::vector<std::uint32_t>{0, 1}));
+  const auto refused = [&](const std::vector<std::string>& words) {
+    return plan_step(read(words), of(variables)).error().message;
+  };
+  EXPECT_THAT(refused({"-m", "arbitrary", "-n4", "-w", "n1,n2", "a"}),
+              HasSubstr("You asked for 4 tasks but hostlist specified 2 nodes"));
+  EXPECT_THAT(refused({"-m", "arbitrary", "a"}), HasSubstr("invalid number of tasks (-n 0)"));
+  EXPECT_THAT(refused({"-m", "arbitrary", "-w", "n9", "a"}), HasSubstr("n9"));
 }
 
 TEST(StepPlan, FewerTasksThanNodesLowerTheNodes) {

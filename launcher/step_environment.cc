@@ -113,14 +113,15 @@ TaskSet task_set(const StepRequest& request, const StepPlacement& placement, std
   }
   put("SLURM_STEP_NODELIST", slurm::compress_hostlist(names));
   put("SLURM_NODEID", std::to_string(place));
-  put("SLURMD_NODENAME", names[place]);
+  for (const char* name : {"SLURMD_NODENAME", "SLURM_TOPOLOGY_ADDR"}) put(name, names[place]);
   put("SLURM_CPUS_ON_NODE", std::to_string(nodes.cpus[layout.nodes[place]]));
   // Linux takes 131,072 bytes for a variable.
   if (ranks.size() <= kChunkBytesMax) put("SLURM_GTIDS", ranks);
   const Distribution distribution = effective_distribution(request);
-  const char* const names_of[] = {"block", "block", "cyclic", "plane"};
+  const char* const names_of[] = {"block", "block", "cyclic", "plane", "arbitrary"};
   const char* const packings[] = {"", ",pack", ",pack", ",nopack"};
-  put("SLURM_DISTRIBUTION", std::string{names_of[static_cast<std::size_t>(distribution)]} +
+  put("SLURM_DISTRIBUTION", names_of[static_cast<std::size_t>(distribution)] +
+                                request.distribution_within +
                                 packings[static_cast<std::size_t>(request.packing)]);
   if (request.mpi == Mpi::kPmix) {
     set.pmix = {.name = "slurm.pmix." + pmi_job(request, step_id),

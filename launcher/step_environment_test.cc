@@ -33,6 +33,7 @@ TEST(TaskSet, HasTheRanksProgramsAndVariablesOfItsNode) {
   const StepRequest request{.tasks = 3,
                             .nodes = 2,
                             .distribution = Distribution::kCyclic,
+                            .distribution_within = ":block",
                             .programs = {{"a"}, {"b"}, {"c"}},
                             .environment = {"HOSTNAME=n1", "KUBEGANG_STEPS=s:t"}};
   const StepPlacement placement{
@@ -45,7 +46,8 @@ TEST(TaskSet, HasTheRanksProgramsAndVariablesOfItsNode) {
   for (const char* entry :
        {"SLURM_STEP_ID=7", "SLURM_NODEID=1", "SLURMD_NODENAME=n3", "SLURM_STEP_NODELIST=n[1,3]",
         "SLURM_NNODES=2", "SLURM_STEP_TASKS_PER_NODE=2,1", "SLURM_GTIDS=1", "SLURM_CPUS_ON_NODE=1",
-        "SLURM_DISTRIBUTION=cyclic", "HOSTNAME=n3", "KUBEGANG_STEPS=:t"}) {
+        "SLURM_DISTRIBUTION=cyclic:block", "SLURM_TOPOLOGY_ADDR=n3", "HOSTNAME=n3",
+        "KUBEGANG_STEPS=:t"}) {
     EXPECT_THAT(second.environment, Contains(entry));
   }
   EXPECT_THAT(second.environment, Not(Contains("HOSTNAME=n1")));

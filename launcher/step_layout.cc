@@ -190,6 +190,20 @@ std::vector<std::uint32_t> deal_planes(const StepRequest& request,
   return order;
 }
 
+// Each rank where it was arranged to be. The nodes of the step are those that it must be on.
+std::vector<std::uint32_t> arrange(const StepRequest& request) {
+  std::vector<std::uint32_t> nodes = request.required;
+  std::ranges::sort(nodes);
+  const auto again = std::ranges::unique(nodes);
+  nodes.erase(again.begin(), again.end());
+  std::vector<std::uint32_t> order;
+  for (const std::uint32_t node : request.arranged) {
+    const auto place = std::ranges::lower_bound(nodes, node) - nodes.begin();
+    order.push_back(static_cast<std::uint32_t>(place));
+  }
+  return order;
+}
+
 }  // namespace
 
 Distribution effective_distribution(const StepRequest& request) {
@@ -200,6 +214,7 @@ Distribution effective_distribution(const StepRequest& request) {
 std::vector<std::uint32_t> distribute(const StepRequest& request,
                                       const std::vector<std::uint32_t>& slots) {
   const Distribution distribution = effective_distribution(request);
+  if (distribution == Distribution::kArbitrary) return arrange(request);
   if (distribution == Distribution::kPlane) return deal_planes(request, slots);
   if (distribution == Distribution::kCyclic) return deal_in_turn(request.tasks, slots);
   const bool is_packed = request.packing == Packing::kPack || request.packing == Packing::kFewest;

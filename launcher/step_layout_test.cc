@@ -42,6 +42,13 @@ TEST(StepLayout, DealsTasksAsSlurmDoes) {
     request.plane = plane;
     EXPECT_EQ(placed(request, nodes), want) << plane;
   }
+  EXPECT_EQ(placed({.tasks = 4,
+                    .nodes = 2,
+                    .required = {0, 2},
+                    .distribution = Distribution::kArbitrary,
+                    .arranged = {2, 0, 0, 2}},
+                   nodes),
+            "2 0 0 2");
   EXPECT_EQ(placed({.tasks = 5, .nodes = 3}, nodes), "0 0 1 1 2");
   EXPECT_EQ(placed({.tasks = 8, .nodes = 3}, rooms({4, 4, 4})), "0 0 0 1 1 1 2 2");
   EXPECT_EQ(placed({.tasks = 7, .nodes = 3, .tasks_per_node = 2}, nodes), "0 0 0 1 1 1 2");

@@ -1,6 +1,7 @@
 // srun's and sbatch's --distribution. Pure.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "base/result.h"
@@ -8,7 +9,7 @@
 namespace slurm {
 
 // How tasks go to nodes.
-enum class NodeDistribution { kDefault, kBlock, kCyclic, kPlane };
+enum class NodeDistribution { kDefault, kBlock, kCyclic, kPlane, kArbitrary };
 // As few nodes as hold them and each as full as it goes, or evenly.
 enum class NodePacking { kDefault, kPack, kNoPack };
 
@@ -16,12 +17,21 @@ struct DistributionOption {
   NodeDistribution nodes = NodeDistribution::kDefault;
   int plane = 0;  // of kPlane
   NodePacking packing = NodePacking::kDefault;
+  // The parts about sockets and cores, ":cyclic:block". The allocation's binding leaves them as it
+  // is; SLURM_DISTRIBUTION shows them.
+  std::string within;
   friend bool operator==(const DistributionOption&, const DistributionOption&) = default;
 };
 
-// "block", "cyclic:block", "plane=2", "block,nopack". The parts behind a colon are about sockets
-// and cores, which the allocation's binding leaves as it is: they are read, and not kept.
-// kInvalidArgument: there is no such, or it is not there yet.
+// "block", "cyclic:block", "plane=2", "block,nopack", in any case. kInvalidArgument: there is no
+// such.
 base::Result<DistributionOption> parse_distribution(std::string_view value);
+
+// What SLURM_DISTRIBUTION of a job says: "block:cyclic:cyclic" of "block:*".
+std::string distribution_text(const DistributionOption& option);
+
+// The nodes of a file as a list with commas: a name or a list of names a line, "n1*2" twice, "#"
+// begins a comment. SOURCE: Slurm's slurm_read_hostfile().
+std::string read_hostfile(std::string_view text);
 
 }  // namespace slurm

@@ -8,6 +8,8 @@ namespace {
 
 // Slurm's own bound on the width of a number.
 constexpr std::size_t kWidthMax = 9;
+// SOURCE: recorded: Slurm's NO_VAL, of a job that is in no array.
+constexpr const char* kNoTask = "4294967294";
 
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
@@ -20,7 +22,7 @@ std::optional<std::string> value_of(char letter, const NameParts& parts) {
     case 'A':
       return parts.array_id.empty() ? parts.job_id : parts.array_id;
     case 'a':
-      return parts.array_task.empty() ? std::nullopt : std::optional{parts.array_task};
+      return parts.array_task.empty() ? kNoTask : parts.array_task;
     case 'J':
       return parts.step_id == "batch" ? parts.job_id : parts.job_id + "." + parts.step_id;
     case 's':

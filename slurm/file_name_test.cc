@@ -48,6 +48,7 @@ TEST(FileName, OfAScript) {
   NameParts parts = kParts;
   parts.step_id = "batch";
   EXPECT_EQ(file_name("%J.%s", parts), "1001.batch");
+  EXPECT_EQ(file_name("%a", parts), "4294967294") << "as recorded, in no array";
 }
 
 TEST(FileName, SaysWhetherTasksOrNodesDiffer) {

@@ -55,6 +55,9 @@ std::optional<base::Duration> read_time(std::string_view text) {
     // 1. The days, if there is a dash.
     day_count = *read;
     text.remove_prefix(dash + 1);
+    // "2-": SOURCE: recorded.
+    if (text.empty())
+      return std::min(base::Duration{days{std::min(day_count, kFieldMax / 86'400)}}, kUnlimited);
   }
   const std::optional<std::vector<std::int64_t>> fields = colon_numbers(text);
   if (!fields) return std::nullopt;

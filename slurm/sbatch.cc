@@ -217,20 +217,20 @@ struct SbatchOptionActions {
   static base::Status gpus(Self self, Text name, Text value, bool is_script) {
     const base::Status status = devices<field, parse_gpus>(self, name, value, is_script);
     if (!status) return status;
-    self.options_.gpu_variables.erase(variable);
-    if (self.devices_.*field) self.options_.gpu_variables[variable] = value;
+    self.options_.variables.erase(variable);
+    if (self.devices_.*field) self.options_.variables[variable] = value;
     return {};
   }
   template <std::optional<int> DeviceOptions::*field, const char* variable>
   static base::Status per_gpu(Self self, Text name, Text value, bool) {
-    self.options_.gpu_variables[variable] = value;
+    self.options_.variables[variable] = value;
     return task_count(self.devices_.*field, name, value);
   }
   static base::Status memory_per_gpu(Self self, Text name, Text value, bool) {
     const base::Result<sched::MemoryMiB> read = parse_memory(name, value);
     if (!read) return read.error();
     self.devices_.memory_per_gpu = *read;
-    self.options_.gpu_variables[kMemoryPerGpu] = std::to_string(read->value());
+    self.options_.variables[kMemoryPerGpu] = std::to_string(read->value());
     return {};
   }
 
@@ -349,6 +349,7 @@ struct SbatchOptionActions {
       return base::invalid_argument(std::string{name} + " " + in_quotes(value) +
                                     ": write sockets[:cores[:threads]]");
     }
+    self.tasks_per_node_info_.reset();
     sched::JobRequest& request = self.options_.request;
     const std::array<std::optional<int>*, 3> fields = {
         &request.sockets_per_node, &request.cores_per_socket, &request.threads_per_core};
@@ -356,6 +357,8 @@ struct SbatchOptionActions {
       if (parts[i] == "*") continue;
       const base::Status status = count<1>(*fields[i], name, parts[i]);
       if (!status) return status;
+      self.tasks_per_node_info_ =
+          std::min(self.tasks_per_node_info_.value_or(1) * **fields[i], std::int64_t{kCountMax});
     }
     return {};
   }
@@ -363,6 +366,7 @@ struct SbatchOptionActions {
   // Only one hint changes which CPUs are used; the others of Slurm advise on the distribution of
   // tasks.
   static base::Status hint(Self self, Text name, Text value, bool has_value) {
+    self.options_.variables["SLURM_HINT"] = lower_case(value);
     if (same_word(value, "nomultithread")) {
       self.options_.request.threads_per_core = 1;
       return {};
@@ -856,6 +860,11 @@ base::Result<BatchOptions> SbatchReader::finish(DeviceForm form) const {
                                     " tasks");
     }
     request.tasks = static_cast<int>(tasks);
+  }
+  // SOURCE: recorded: -B asks for a task on each of the units of a node.
+  if (tasks_per_node_info_ && !request.tasks) {
+    request.tasks = static_cast<int>(
+        std::min(std::int64_t{request.min_nodes} * *tasks_per_node_info_, std::int64_t{kCountMax}));
   }
   const bool has_all = request.nodes_given && tasks_given && request.tasks_per_node;
   if (has_all && *request.tasks > std::int64_t{*request.max_nodes} * *request.tasks_per_node) {

@@ -40,8 +40,8 @@ struct BatchOptions {
   std::optional<std::string> exports;  // --export
   std::string comment;                 // --comment
   std::string dependency;              // --dependency, as it was written
-  // Of options for GPUs, as they were written: SLURM_GPUS_PER_TASK and the like.
-  std::map<std::string, std::string> gpu_variables;
+  // That options are told the script by, as they were written: SLURM_GPUS_PER_TASK and the like.
+  std::map<std::string, std::string> variables;
   std::string cluster;                 // --clusters
   std::string distribution;            // --distribution, of the script's steps, as it was written
   std::optional<NoticeSignal> signal;  // --signal
@@ -94,6 +94,7 @@ class SbatchReader {
   int place_ = 0;                    // the script, or the command line: what is read now
   std::optional<int> memory_place_;  // where --mem or --mem-per-cpu was given last
   bool cpus_given_ = false;          // --cpus-per-task
+  std::optional<std::int64_t> tasks_per_node_info_;  // the product of -B
   DeviceOptions devices_;
 };
 

@@ -367,10 +367,21 @@ TEST(Sbatch, RefusesDevicesAsSlurmDoes) {
   }
 }
 
+// SOURCE: recorded: -B asks for a task on each unit, --cores-per-socket does not.
+TEST(Sbatch, UnitsOfANodeAreTasks) {
+  const auto tasks = [](const char* line) {
+    return read_sbatch_line(line, kNow).value().request.tasks;
+  };
+  EXPECT_EQ(tasks("-B 1:2"), 2);
+  EXPECT_EQ(tasks("-N2 -B 1:2:1"), 4);
+  EXPECT_EQ(tasks("-B 1:2 -n3"), 3);
+  EXPECT_EQ(tasks("--cores-per-socket=2"), std::nullopt);
+}
+
 // What the script is told of them, beside what it gets.
 TEST(Sbatch, KeepsTheOptionsForGpusForTheScript) {
   const auto variables = [](const char* line) {
-    return read_sbatch_line(line, kNow).value().gpu_variables;
+    return read_sbatch_line(line, kNow).value().variables;
   };
   using Variables = std::map<std::string, std::string>;
   EXPECT_EQ(variables("-N2 --gpus=a100:4"), (Variables{{"SLURM_GPUS", "a100:4"}}));

@@ -30,6 +30,11 @@ bool looks_secret(const std::string& name) {
 
 // Returns true for a variable about the calling job's place, which must not reach the new job.
 bool is_of_calling_job(const std::string& name) {
+  // SOURCE: srun(1), "INPUT ENVIRONMENT VARIABLES": what users set for all sruns of a script.
+  constexpr std::array<std::string_view, 9> kOfUsers = {
+      "SLURM_EXACT",   "SLURM_HOSTFILE", "SLURM_KILL_BAD_EXIT", "SLURM_LABELIO", "SLURM_MPI_TYPE",
+      "SLURM_NO_KILL", "SLURM_OVERLAP",  "SLURM_UNBUFFEREDIO",  "SLURM_WAIT"};
+  if (std::ranges::find(kOfUsers, name) != kOfUsers.end()) return false;
   return name.starts_with("SLURM") || name.starts_with("KUBEGANG_") || name == "ENVIRONMENT";
 }
 

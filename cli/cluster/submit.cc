@@ -1,6 +1,13 @@
 #include "cli/cluster/submit.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
+#include <climits>
+#include <cstdio>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "api/device_resources.h"
@@ -162,10 +169,24 @@ base::Result<bool> read_own(std::span<const std::string> arguments, std::size_t&
   return read_connection(arguments, i, own);
 }
 
+// SOURCE: recorded: a script that is not here is looked for in PATH.
+std::string script_path(const std::string& name) {
+  const char* const folders = std::getenv("PATH");
+  if (name == "-" || name.find('/') != std::string::npos || folders == nullptr ||
+      ::access(name.c_str(), F_OK) == 0) {
+    return name;
+  }
+  for (const std::string& folder : slurm::split(folders, ':')) {
+    const std::string path = folder + "/" + name;
+    if (!folder.empty() && ::access(path.c_str(), R_OK) == 0) return path;
+  }
+  return name;
+}
+
 // Takes the script; its #SBATCH lines go to the reader.
 base::Status read_script(std::span<const std::string> words, slurm::SbatchReader& reader,
                          SubmitRequest& request) {
-  const std::string& path = words.front();
+  const std::string path = script_path(words.front());
   // "-" is standard input.
   const base::Result<std::string> script = read_file(path, slurm::kBatchScriptBytesMax);
   if (!script) return base::Error{slurm::kEndsWithOne, script.error().message};
@@ -183,14 +204,9 @@ base::Status read_script(std::span<const std::string> words, slurm::SbatchReader
 // Refuses the values that sbatch takes and the Job's fields cannot say, with the option that says
 // the same here.
 base::Status check_fields(const sched::JobRequest& request) {
-  for (const auto& [name, limit] :
-       {std::pair{"--time", request.time_limit}, std::pair{"--time-min", request.time_min}}) {
-    if (limit != slurm::kUnlimited) continue;
+  if (request.time_min == slurm::kUnlimited) {
     return base::invalid_argument(
-        std::string{name} +
-        ": a job cannot be without a limit; write a long one, for example "
-        "365-0 (365 days), which must be within the partition's limit, or leave it out for the "
-        "partition's default");
+        "--time-min: the least limit cannot be none; write a time, or leave it out");
   }
   if (const auto* per_cpu = std::get_if<sched::MemoryPerCpu>(&request.memory);
       per_cpu != nullptr && per_cpu->amount.value() == 0) {
@@ -359,6 +375,35 @@ kube::JobSpec job_spec(const sched::JobRequest& request) {
   return spec;
 }
 
+// SOURCE: sbatch(1), "OUTPUT ENVIRONMENT VARIABLES", and recorded.
+void add_option_variables(const SubmitArguments& arguments, SubmitRequest& request) {
+  const slurm::BatchOptions& options = request.options;
+  const auto add = [&](const char* name, const std::string& value) {
+    request.batch->environment.push_back({name, value});
+  };
+  if (options.request.overcommit) add("SLURM_OVERCOMMIT", "1");
+  if (options.appends) add("SLURM_OPEN_MODE", *options.appends ? "a" : "t");
+  if (const auto threads = options.request.threads_per_core) {
+    add("SLURM_THREADS_PER_CORE", std::to_string(*threads));
+  }
+  if (!arguments.takes_variables) return;
+  if (options.exports && !slurm::same_word(*options.exports, "ALL")) {
+    add("SLURM_EXPORT_ENV", *options.exports);
+    add("SLURM_GET_USER_ENV", "1");
+  }
+  const mode_t mask = ::umask(0);
+  ::umask(mask);
+  std::array<char, 8> octal{};
+  std::snprintf(octal.data(), octal.size(), "%04o", mask);
+  add("SLURM_UMASK", octal.data());
+  if (char* const here = ::getcwd(nullptr, 0)) {
+    add("SLURM_SUBMIT_DIR", here);
+    std::free(here);
+  }
+  std::array<char, HOST_NAME_MAX + 1> host{};
+  if (::gethostname(host.data(), host.size() - 1) == 0) add("SLURM_SUBMIT_HOST", host.data());
+}
+
 // The script gets the variables that --export names. All of them go along only from inside the
 // cluster: those of a laptop mean nothing in a pod, and break much (PATH, HOME).
 base::Status take_variables(const SubmitArguments& arguments, SubmitRequest& request) {
@@ -385,18 +430,28 @@ base::Status take_variables(const SubmitArguments& arguments, SubmitRequest& req
   if (!options.dependency.empty()) {
     request.batch->environment.push_back({"SLURM_JOB_DEPENDENCY", options.dependency});
   }
-  for (const auto& [name, value] : options.gpu_variables) {
+  for (const auto& [name, value] : options.variables) {
     request.batch->environment.push_back({name, value});
   }
   if (!options.distribution.empty()) {
     const auto read = slurm::parse_distribution(options.distribution);
-    const bool is_plane = read && read->nodes == slurm::NodeDistribution::kPlane;
-    request.batch->environment.push_back(
-        {"SLURM_DISTRIBUTION", is_plane ? "plane" : options.distribution});
-    if (is_plane) {
+    if (!read) return read.error();
+    request.batch->environment.push_back({"SLURM_DISTRIBUTION", slurm::distribution_text(*read)});
+    if (read->nodes == slurm::NodeDistribution::kArbitrary) {
+      sched::JobRequest& job = options.request;
+      if (job.required_nodes.empty()) {
+        return base::Error{slurm::kEndsWithOne,
+                           "With Arbitrary distribution you need to specify a nodelist or hostfile "
+                           "with the -w option"};
+      }
+      // SOURCE: recorded: however often a node is named.
+      if (!job.tasks) job.tasks = static_cast<int>(job.required_nodes.size());
+    }
+    if (read->nodes == slurm::NodeDistribution::kPlane) {
       request.batch->environment.push_back({"SLURM_DIST_PLANESIZE", std::to_string(read->plane)});
     }
   }
+  add_option_variables(arguments, request);
   options.warnings.insert(options.warnings.end(), left_out.begin(), left_out.end());
   return {};
 }

@@ -110,6 +110,7 @@ TEST_F(Submit, ADistributionIsAVariableOfTheScript) {
   };
   using Variables = std::vector<kube::BatchVariable>;
   EXPECT_EQ(environment_of("cyclic:block"), (Variables{{"SLURM_DISTRIBUTION", "cyclic:block"}}));
+  EXPECT_EQ(environment_of("*:*"), (Variables{{"SLURM_DISTRIBUTION", "block:cyclic"}}));
   EXPECT_EQ(environment_of("plane=2"),
             (Variables{{"SLURM_DISTRIBUTION", "plane"}, {"SLURM_DIST_PLANESIZE", "2"}}));
 }
@@ -211,20 +212,16 @@ TEST_F(Submit, MemoryOfZeroIsAllOfTheNodes) {
   EXPECT_NE(wrong.err.find("use --mem 0"), std::string::npos) << wrong.err;
 }
 
-// sbatch's spellings of "no limit". The Job API has none, so the message says how to write a long
-// one.
-TEST_F(Submit, ATimeWithoutALimitIsRefusedWithAnExample) {
+// sbatch's spellings of "no limit", which the commands show as UNLIMITED.
+TEST_F(Submit, ATimeWithoutALimitIsTheLongestOne) {
   for (const char* option : {"--time=UNLIMITED", "--time=0", "--time=-1", "-tinfinite"}) {
-    const Ran ran = run({"submit", option, "--", "x"});
-    EXPECT_EQ(ran.code, kExitFailed) << option;
-    EXPECT_THAT(ran.err, HasSubstr("--time: a job cannot be without a limit; write a long one, for "
-                                   "example 365-0 (365 days), which must be within the "
-                                   "partition's limit"))
-        << option;
+    const Ran ran = run({"submit", "--dry-run=client", "-o", "yaml", option, "--", "x"});
+    EXPECT_EQ(ran.code, kExitOk) << option << ran.err;
+    EXPECT_THAT(ran.out, HasSubstr("timeLimit: 876000h")) << option;
   }
-  EXPECT_THAT(run({"submit", "--time-min=0", "--", "x"}).err, HasSubstr("--time-min: a job"));
-  ASSERT_EQ(run({"submit", "--time=365-0", "--", "x"}).code, kExitOk);
-  EXPECT_EQ(only_job().spec.schedule.time_limit, std::chrono::hours{365 * 24});
+  EXPECT_THAT(run({"submit", "--time-min=0", "--", "x"}).err, HasSubstr("--time-min"));
+  ASSERT_EQ(run({"submit", "--time=2-", "--", "x"}).code, kExitOk);
+  EXPECT_EQ(only_job().spec.schedule.time_limit, std::chrono::hours{48});
 }
 
 // Kubernetes' notation, since the option is not one of sbatch's.

@@ -23,6 +23,10 @@
 namespace cli {
 namespace {
 
+// A pod tells a signal as 128 + its number; codes above the last signal are the script's own.
+constexpr int kSignalCodes = 128;
+constexpr int kSignalsMax = 64;
+
 struct State {
   const char* code;
   const char* name;
@@ -290,8 +294,9 @@ JobFacts facts_of(const kube::Job& job, const std::vector<PartitionDefaults>& pa
   facts.suspend_time = suspended_until(job, now);
   facts.start_time = job.status.start_time ? job.status.start_time : expected_start(job, now);
   const int code = job.status.exit_code.value_or(0);
-  facts.exit_signal = code > 128 ? code - 128 : 0;
-  facts.exit_code = code > 128 ? 0 : code;
+  const bool is_signal = code > kSignalCodes && code <= kSignalCodes + kSignalsMax;
+  facts.exit_signal = is_signal ? code - kSignalCodes : 0;
+  facts.exit_code = is_signal ? 0 : code;
   // A job that ran when it was canceled has got SIGTERM; what its script made of it is not kept.
   const bool is_canceled = facts.state_code == "CA" && facts.run_time > base::Duration{0};
   if (is_canceled && code == 0) facts.exit_signal = SIGTERM;

@@ -2,15 +2,18 @@
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <filesystem>
 
 #include "cli/cluster/after_submit.h"
 #include "cli/cluster/submit.h"
 #include "cli/cluster/user.h"
 #include "cli/cluster/whatif.h"
+#include "cli/files.h"
 #include "cli/local_zone.h"
 #include "cli/slurm/job_facts.h"
 #include "kube/clock.h"
+#include "slurm/distribution.h"
 #include "slurm/exit_code.h"
 #include "slurm/sbatch.h"
 
@@ -51,12 +54,28 @@ struct Sbatch {
   std::string question;  // --help or such
 };
 
+constexpr std::size_t kHostfileBytesMax = 16U << 20U;
+
+// SOURCE: sbatch(1), SLURM_HOSTFILE: the nodes, and that steps are arranged as it says.
+base::Status add_hostfile(std::vector<std::string>& words) {
+  const char* const path = std::getenv("SLURM_HOSTFILE");
+  if (path == nullptr) return {};
+  const auto text = read_file(path, kHostfileBytesMax);
+  if (!text) return base::Error{slurm::kEndsWithOne, text.error().message};
+  words.push_back("--nodelist=" + slurm::read_hostfile(*text));
+  words.emplace_back("--distribution=arbitrary");
+  return {};
+}
+
 // 1. options up to the first word that is none; the rest is the script and its arguments
 // 2. the variables SBATCH_*, in front of the options, so they are beaten by them
 base::Result<Sbatch> read_arguments(std::span<const std::string> words, slurm::Now now) {
   Sbatch read;
   read.arguments.takes_variables = true;
   read.arguments.sbatch = words_of_variables(kInputVariables);
+  if (const base::Status status = add_hostfile(read.arguments.sbatch); !status) {
+    return status.error();
+  }
   slurm::SbatchReader checked{now};
   std::size_t i = 0;
   for (; i < words.size(); ++i) {
@@ -116,14 +135,21 @@ std::string working_directory(const std::optional<std::string>& given) {
   return given ? (here / *given).lexically_normal().string() : here.string();
 }
 
-// SOURCE: sbatch(1), --wait: the exit code is the job's; of one that a signal has ended, 128 + it.
+// The exit code is the job's. SOURCE: recorded: 1 if a signal has ended it, 128 + SIGTERM if it was
+// canceled.
+constexpr int kSignalCodes = 128;
+constexpr int kSignalsMax = 64;
+
 int wait_as_sbatch(const Session& session, const kube::Job& submitted, Output output) {
   for (;;) {
     const auto job = session.client.get<kube::Job>(kube::key_of(submitted.metadata));
     if (!job) return fail(output, job.error().message);
     if (job->status.state && kube::is_final(*job->status.state)) {
       if (*job->status.state == kube::JobState::kCompleted) return kExitOk;
-      return std::max(job->status.exit_code.value_or(1), 1);
+      const int code = std::max(job->status.exit_code.value_or(1), 1);
+      const bool is_signal = code > kSignalCodes && code <= kSignalCodes + kSignalsMax;
+      if (*job->status.state == kube::JobState::kCancelled) return kSignalCodes + SIGTERM;
+      return is_signal ? kExitFailed : code;
     }
     if (!session.sleeper.sleep(kEndPollEvery, {})) return kExitFailed;
   }
@@ -161,8 +187,8 @@ int submit(const Session& session, const SubmitRequest& request, const Sbatch& r
                << "\n";
   } else if (!read.is_quiet) {
     const std::string& cluster = request.options.cluster;
-    output.out << "Submitted batch job " << id
-               << (cluster.empty() ? "" : " on cluster " + cluster) << "\n";
+    output.out << "Submitted batch job " << id << (cluster.empty() ? "" : " on cluster " + cluster)
+               << "\n";
   }
   output.out.flush();
   return read.waits ? wait_as_sbatch(session, *job, output) : kExitOk;

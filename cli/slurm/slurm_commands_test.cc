@@ -116,6 +116,9 @@ TEST(Scontrol, ShowsTheRecordOfAJob) {
   job.status.exit_code = 137;
   EXPECT_THAT(job_record(facts_of(job, {}, base::Instant{})),
               testing::AllOf(HasSubstr("Reason=JobLaunchFailure"), HasSubstr("ExitCode=0:9")));
+  // There is no signal 127.
+  job.status.exit_code = 255;
+  EXPECT_THAT(job_record(facts_of(job, {}, base::Instant{})), HasSubstr("ExitCode=255:0"));
 }
 
 // The run time of a job that its user has suspended stands still, and jumps nowhere when it goes

@@ -212,6 +212,20 @@ std::string own_directory() {
   return error ? "/" : here.string();
 }
 
+std::string help() {
+  std::string text = "Of the step:\n";
+  for (const SrunOption& option : kOptions) {
+    if (option.whose == Whose::kRefused) continue;
+    text += "  ";
+    if (option.letter != '\0') text += std::string{'-', option.letter} + ", ";
+    text += "--" + std::string{option.name};
+    if (option.takes == WordTakes::kValue) text += "=VALUE";
+    if (option.takes == WordTakes::kMaybeValue) text += "[=VALUE]";
+    text += "\n";
+  }
+  return text + "\nOf the job that it makes, as of sbatch:\n" + slurm::sbatch_help();
+}
+
 int in_job(const Session& session, const Srun& read, const RemoteStep& step, Output output) {
   const auto job = find_job(session, read.job_id, output);
   if (!job) return fail(output, job.error().message);
@@ -250,8 +264,7 @@ int run_srun(std::span<const std::string> arguments, const WithCluster& with_clu
   const auto read = read_arguments(arguments, now);
   if (!read) return fail(output, read.error().message, slurm::exit_code_of(read.error()));
   if (!read->question.empty()) {
-    output.out << answer_about_command("srun", "COMMAND [ARGUMENTS]", read->question,
-                                       slurm::sbatch_help());
+    output.out << answer_about_command("srun", "COMMAND [ARGUMENTS]", read->question, help());
     return kExitOk;
   }
   const std::string directory = own_directory();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string_view>
+#include <variant>
 
 #include "kube/api/json_text.h"
 #include "kube/api/quantity.h"
@@ -151,6 +152,12 @@ void enlarge_shared_memory(Json& spec, const std::optional<kube::Bytes>& memory)
   mounts.push_back({{"name", kSharedMemoryVolume}, {"mountPath", kSharedMemory}});
 }
 
+// SOURCE: recorded: there is no variable for all memory of the nodes.
+bool is_per_node(const sched::MemoryRequest& memory) {
+  const auto* per_node = std::get_if<sched::MemoryPerNode>(&memory);
+  return per_node != nullptr && per_node->amount.value() > 0;
+}
+
 }  // namespace
 
 base::Status add_launcher(Json& pod, const kube::Job& job, const PodSlot& slot,
@@ -198,7 +205,8 @@ base::Status add_launcher(Json& pod, const kube::Job& job, const PodSlot& slot,
 }
 
 void set_batch_variables(Variables& variables, const kube::Job& job, const PodSlot& slot,
-                         const std::vector<std::string>& hosts) {
+                         const std::vector<std::string>& hosts,
+                         const sched::MemoryRequest& memory) {
   const kube::JobBatch& batch = *job.spec.batch;
   const kube::JobResources& resources = job.spec.resources;
   const bool has_tasks = resources.tasks || resources.tasks_per_node;
@@ -207,7 +215,7 @@ void set_batch_variables(Variables& variables, const kube::Job& job, const PodSl
     const std::string& name = variable.first;
     if (name == "SLURM_NTASKS" || name == "SLURM_NPROCS") return !has_tasks;
     if (name == "SLURM_RESTART_COUNT") return !is_again;
-    return name == "SLURM_MEM_PER_NODE" && resources.memory_per_cpu.has_value();
+    return name == "SLURM_MEM_PER_NODE" && !is_per_node(memory);
   });
   for (auto& [name, value] : variables) {
     if (name == "SLURM_JOB_NAME" && !batch.name.empty()) value = batch.name;
@@ -220,12 +228,15 @@ void set_batch_variables(Variables& variables, const kube::Job& job, const PodSl
     if (name == "SLURMD_NODENAME") value = hosts[static_cast<std::size_t>(slot.node_index)];
   }
   variables.emplace_back("SLURM_GTIDS", std::to_string(slot.first_task));
-  if (!batch.working_directory.empty()) {
+  // sbatch says where it was called, which --chdir does not change.
+  const bool is_told = std::ranges::any_of(batch.environment, [](const kube::BatchVariable& each) {
+    return each.name == "SLURM_SUBMIT_DIR";
+  });
+  if (!batch.working_directory.empty() && !is_told) {
     variables.emplace_back("SLURM_SUBMIT_DIR", batch.working_directory);
   }
-  if (resources.memory_per_cpu) {
-    variables.emplace_back("SLURM_MEM_PER_CPU",
-                           std::to_string(mib_of(*resources.memory_per_cpu).value()));
+  if (const auto* per_cpu = std::get_if<sched::MemoryPerCpu>(&memory)) {
+    variables.emplace_back("SLURM_MEM_PER_CPU", std::to_string(per_cpu->amount.value()));
   }
 }
 

@@ -17,6 +17,7 @@
 #include "base/time.h"
 #include "operator/gang/pod_slots.h"
 #include "operator/gang/step_secret.h"
+#include "scheduler/model/job.h"
 
 namespace control {
 
@@ -39,9 +40,10 @@ base::Status add_launcher(nlohmann::json& pod, const kube::Job& job, const PodSl
                           std::optional<int> array_task = {});
 
 // The variables of a batch script where they differ from those of a pod that is a task.
+// `memory` is what the job asks for, with the defaults.
 // SOURCE: what sbatch 22.05 gives a script.
 using Variables = std::vector<std::pair<std::string, std::string>>;
 void set_batch_variables(Variables& variables, const kube::Job& job, const PodSlot& slot,
-                         const std::vector<std::string>& hosts);
+                         const std::vector<std::string>& hosts, const sched::MemoryRequest& memory);
 
 }  // namespace control

@@ -119,7 +119,7 @@ TEST(BatchPod, HasTheVariablesOfSbatch) {
   const auto all = variables(pod_of(
       script_job(
           {{"script", "#!/bin/sh\n"}, {"name", "My Job"}, {"workingDirectory", "/home/ann"}}),
-      0));
+      0, kOfImage, {.memory = sched::MemoryPerCpu{sched::MemoryMiB{50}}}));
   EXPECT_EQ(all.at("SLURM_JOB_NAME"), "My Job");
   EXPECT_EQ(all.at("SLURM_SUBMIT_DIR"), "/home/ann");
   EXPECT_EQ(all.at("SLURM_MEM_PER_CPU"), "50");
@@ -127,6 +127,32 @@ TEST(BatchPod, HasTheVariablesOfSbatch) {
   for (const char* name : {"SLURM_MEM_PER_NODE", "SLURM_NTASKS", "SLURM_RESTART_COUNT"}) {
     EXPECT_FALSE(all.contains(name)) << name << ": nobody asked for it";
   }
+}
+
+// SOURCE: recorded: the default counts, too; all memory of the nodes is no number.
+TEST(BatchPod, SaysWhatMemoryIsAskedFor) {
+  const auto asked = [](const sched::MemoryRequest& memory) {
+    const auto all =
+        variables(pod_of(script_job({{"script", "#!/bin/sh\n"}}), 0, kOfImage, {.memory = memory}));
+    std::string text;
+    for (const char* name : {"SLURM_MEM_PER_CPU", "SLURM_MEM_PER_NODE"}) {
+      if (all.contains(name)) text += std::string{name} + "=" + all.at(name);
+    }
+    return text;
+  };
+  EXPECT_EQ(asked(sched::MemoryPerCpu{sched::MemoryMiB{50}}), "SLURM_MEM_PER_CPU=50");
+  EXPECT_EQ(asked(sched::MemoryPerNode{sched::MemoryMiB{100}}), "SLURM_MEM_PER_NODE=100");
+  EXPECT_EQ(asked(sched::MemoryPerNode{sched::MemoryMiB{0}}), "");
+  EXPECT_EQ(asked({}), "");
+}
+
+// SOURCE: recorded: without -n there are as many as the CPUs are enough for.
+TEST(BatchPod, WithoutTasksTheCpusSayHowManyANodeHas) {
+  kube::Job job = script_job({{"script", "#!/bin/sh\n"}});
+  for (kube::NodeShare& share : job.status.allocation->shares) share.cpus = 4;
+  EXPECT_EQ(variables(pod_of(job, 0)).at("SLURM_TASKS_PER_NODE"), "2(x2)");
+  job.spec.resources.overcommit = true;
+  EXPECT_EQ(variables(pod_of(job, 0)).at("SLURM_TASKS_PER_NODE"), "1(x2)");
 }
 
 // SOURCE: sbatch.1, --signal: 60 s before the end unless it says otherwise.

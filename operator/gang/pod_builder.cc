@@ -26,7 +26,8 @@ std::string text(std::int64_t value) {
 
 // SOURCE: sbatch.1 and srun.1, "OUTPUT ENVIRONMENT VARIABLES". So programs and launchers that were
 // written for Slurm find out where they run.
-Variables slurm_environment(const kube::Job& job, const PodSlot& slot, const GangLayout& gang) {
+Variables slurm_environment(const kube::Job& job, const PodSlot& slot, const GangLayout& gang,
+                            const sched::MemoryRequest& memory) {
   const auto node_index = static_cast<std::size_t>(slot.node_index);
   const kube::JobStatus& status = job.status;
   const std::string id = text(status.job_id.value_or(0));
@@ -54,14 +55,27 @@ Variables slurm_environment(const kube::Job& job, const PodSlot& slot, const Gan
       {"SLURM_RESTART_COUNT", text(status.restarts.value_or(0))},
       {"SLURM_JOB_USER", job.metadata.ns},
   };
+  const kube::JobResources& asked = job.spec.resources;
+  // SOURCE: recorded: a script without tasks has as many on each node as there are CPUs for them.
+  if (job.spec.batch && !asked.tasks && !asked.tasks_per_node &&
+      !asked.overcommit.value_or(false)) {
+    std::vector<int> tasks;
+    for (const int cpus : gang.cpus_per_node) {
+      tasks.push_back(std::max(cpus / asked.cpus_per_task.value_or(1), 1));
+    }
+    for (auto& [name, value] : env) {
+      if (name == "SLURM_TASKS_PER_NODE") value = slurm::per_node_list(tasks);
+    }
+  }
   if (job.spec.resources.cpus_per_task)
     env.emplace_back("SLURM_CPUS_PER_TASK", text(*job.spec.resources.cpus_per_task));
   if (job.spec.resources.tasks_per_node) {
     env.emplace_back("SLURM_NTASKS_PER_NODE", text(*job.spec.resources.tasks_per_node));
   }
   if (job.spec.schedule.qos) env.emplace_back("SLURM_JOB_QOS", *job.spec.schedule.qos);
+  if (job.spec.schedule.account) env.emplace_back("SLURM_JOB_ACCOUNT", *job.spec.schedule.account);
   if (slot.memory) env.emplace_back("SLURM_MEM_PER_NODE", text(mib_of(*slot.memory).value()));
-  if (job.spec.batch) set_batch_variables(env, job, slot, gang.hosts);
+  if (job.spec.batch) set_batch_variables(env, job, slot, gang.hosts, memory);
   if (gang.array) {
     env.emplace_back("SLURM_ARRAY_JOB_ID", text(gang.array->job_id));
     env.emplace_back("SLURM_ARRAY_TASK_ID", text(gang.array->task));
@@ -370,7 +384,7 @@ base::Result<Json> build_pod(const kube::Job& job, const PodSlot& slot, const Ga
   // The taint that keeps foreign pods off nodes of partitions.
   tolerations.push_back({{"key", kube::kTaintManaged}, {"operator", "Exists"}});
 
-  const Variables environment = slurm_environment(job, slot, gang);
+  const Variables environment = slurm_environment(job, slot, gang, options.memory);
   for (const auto& [list, containers, limits] :
        {std::tuple{"initContainers", &decoded->spec.init_containers, &*init_memory},
         {"containers", &decoded->spec.containers, &*memory}}) {

@@ -15,6 +15,7 @@
 #include "operator/gang/pod_defaults.h"
 #include "operator/gang/pod_slots.h"
 #include "operator/translate/devices.h"
+#include "scheduler/model/job.h"
 
 namespace control {
 
@@ -25,6 +26,8 @@ struct PodOptions {
   std::string cpuset{};        // CPUs that its node's agent binds it to; "" = none
   DeviceResources devices{};   // extended resources that it asks for
   kube::DevicesConfig devices_config{};
+  // That the job asks for, its partition's default or the cluster's. Nothing: all of its nodes.
+  sched::MemoryRequest memory{};
   friend bool operator==(const PodOptions&, const PodOptions&) = default;
 };
 

@@ -14,6 +14,7 @@
 #include "operator/translate/cpu_set.h"
 #include "operator/translate/job_translation.h"
 #include "operator/translate/units.h"
+#include "scheduler/model/memory_asked.h"
 
 namespace control {
 namespace {
@@ -50,7 +51,8 @@ ArrayPlace place_in_array(const JobRecord& array, int task) {
   const int rows = (place.max - place.min) / step + 1;
   bool is_even = rows == place.count;
   for (int i = 0; is_even && i < rows; ++i) is_even = all.contains(place.min + i * step);
-  if (is_even) place.step = step;
+  // SOURCE: recorded: two tasks are a list.
+  if (is_even && rows > 2) place.step = step;
   return place;
 }
 
@@ -200,8 +202,21 @@ Effect PodWrites::take_next(JobRecord& job) {
                     .defaults = *job.start.defaults,
                     .cpuset = cpuset_for(slot),
                     .devices = devices_for(job, slot),
-                    .devices_config = parts_.policy.parameters().devices},
+                    .devices_config = parts_.policy.parameters().devices,
+                    .memory = memory_of(job)},
                    slot};
+}
+
+// Defaults are those of the start's partition.
+sched::MemoryRequest PodWrites::memory_of(const JobRecord& job) const {
+  const sched::Configuration& configuration = parts_.policy.configuration();
+  const auto partition = std::ranges::find(configuration.partitions, job.wanted().partition,
+                                           &sched::PartitionConfig::name);
+  const sched::MemoryLimit of_partition = partition != configuration.partitions.end()
+                                              ? partition->default_memory
+                                              : sched::MemoryLimit{};
+  return sched::memory_asked(job.request.memory, of_partition,
+                             configuration.cluster.default_memory);
 }
 
 void PodWrites::withdraw(JobRecord& job) {

@@ -76,6 +76,7 @@ class PodWrites {
   // The CPUs that the slot's pod is bound to; "" = none.
   std::string cpuset_for(const PodSlot& slot) const;
   DeviceResources devices_for(const JobRecord& job, const PodSlot& slot) const;
+  sched::MemoryRequest memory_of(const JobRecord& job) const;
   void stop_pod(JobRecord& job, const kube::Pod& pod);
 
   const JobParts parts_;
