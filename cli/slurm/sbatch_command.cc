@@ -25,12 +25,18 @@ constexpr base::Duration kEndPollEvery = std::chrono::milliseconds{250};
 // SOURCE: sbatch(1), "INPUT ENVIRONMENT VARIABLES": they beat the script and are beaten by the
 // command line.
 constexpr std::array kInputVariables = {
+    InputVariable{"SBATCH_ARRAY_INX", "--array"},
     InputVariable{"SBATCH_ACCOUNT", "--account"},
     InputVariable{"SBATCH_CLUSTERS", "--clusters"},
     InputVariable{"SBATCH_CONSTRAINT", "--constraint"},
     InputVariable{"SBATCH_DISTRIBUTION", "--distribution"},
     InputVariable{"SBATCH_ERROR", "--error"},
     InputVariable{"SBATCH_EXPORT", "--export"},
+    InputVariable{"SBATCH_GPUS", "--gpus"},
+    InputVariable{"SBATCH_GPUS_PER_NODE", "--gpus-per-node"},
+    InputVariable{"SBATCH_GPUS_PER_TASK", "--gpus-per-task"},
+    InputVariable{"SBATCH_GRES", "--gres"},
+    InputVariable{"SBATCH_HINT", "--hint"},
     InputVariable{"SBATCH_INPUT", "--input"},
     InputVariable{"SBATCH_JOB_NAME", "--job-name"},
     InputVariable{"SBATCH_MEM_PER_CPU", "--mem-per-cpu"},
@@ -39,6 +45,8 @@ constexpr std::array kInputVariables = {
     InputVariable{"SBATCH_OUTPUT", "--output"},
     InputVariable{"SBATCH_PARTITION", "--partition"},
     InputVariable{"SBATCH_QOS", "--qos"},
+    InputVariable{"SBATCH_SIGNAL", "--signal"},
+    InputVariable{"SBATCH_THREADS_PER_CORE", "--threads-per-core"},
     InputVariable{"SBATCH_TIMELIMIT", "--time"},
 };
 
