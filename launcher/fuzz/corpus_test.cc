@@ -34,6 +34,13 @@ TEST(FuzzCorpus, RequestsOfAllKinds) {
                      .environment = {"A=1"}};
     step.nodes = 1 + below(std::min(step.tasks, 4U));
     for (std::uint32_t i = below(3); i > 0; --i) step.required.push_back(below(4));
+    if (step.distribution == Distribution::kArbitrary) {
+      step.required.push_back(below(4));
+      for (std::uint32_t rank = 0; rank < step.tasks; ++rank) {
+        const auto size = static_cast<std::uint32_t>(step.required.size());
+        step.arranged.push_back(step.required[below(size)]);
+      }
+    }
     fuzz_message(encode({.kind = Kind::kCreate, .step = step}));
   }
 }
