@@ -29,7 +29,6 @@ TEST(FileName, OfATaskOfAnArray) {
   parts.array_id = "1000";
   parts.array_task = "7";
   EXPECT_EQ(file_name("%A-%a-%j-%4a", parts), "1000-7-1001-0007");
-  EXPECT_EQ(file_name("%a", kParts), "%a");
 }
 
 TEST(FileName, KeepsWhatIsNotAPattern) {

@@ -21,6 +21,7 @@ TEST(TimeString, ReadsEachForm) {
       {"5", minutes{5}},
       {"1:30", minutes{1} + seconds{30}},
       {"2:03:04", hours{2} + minutes{3} + seconds{4}},
+      {"2-", hours{48}},
       {"1-2", hours{26}},
       {"1-2:3", hours{26} + minutes{3}},
       {"1-2:3:4", hours{26} + minutes{3} + seconds{4}},
@@ -41,7 +42,7 @@ TEST(TimeString, ReadsEachForm) {
 // message begins with the option.
 TEST(TimeString, RefusesWhatIsNoTime) {
   for (const char* text :
-       {"", "x", "1:2:3:4", "1-", "-", "1--2", "-5", "1:-2", "1h", " 5", "1-2-3"}) {
+       {"", "x", "1:2:3:4", "-", "1--2", "-5", "1:-2", "1h", " 5", "1-2-3"}) {
     const auto got = parse_time("--time", text);
     ASSERT_FALSE(got.ok()) << text;
     EXPECT_EQ(got.error().message.find("--time \""), 0U) << got.error().message;

@@ -204,8 +204,6 @@ TEST(Sbatch, RefusesWithASentence) {
       {"--kill-on-invalid-dep=maybe", "--kill-on-invalid-dep \"maybe\": must be yes or no"},
       {"--gpus-per-socket=1", "--gpus-per-socket: not supported yet; leave it out"},
       {"--gres-flags=one-task-per-sharing", "--gres-flags: not supported yet; leave it out"},
-      {"--distribution=arbitrary",
-       "--distribution=arbitrary: is not there yet; block, cyclic and plane=N are"},
       {"--switches=1", "--switches: not supported yet; leave it out"},
       {"--signal=USR9", "--signal \"USR9\": no such signal; write it like USR1 or 10"},
       {"--sig=R:USR1", "--signal \"R:USR1\": R: is about reservations, which are not supported"},
