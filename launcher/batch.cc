@@ -178,6 +178,7 @@ class Batch {
     if (!script.starts_with("#!")) return fail("there is no script in KUBEGANG_SCRIPT_0");
     if (const base::Status status = take_launchers(); !status) return fail(status.error().message);
     enter_directory();
+    take_mask();
     const std::string path = store_script(script);
     if (path.empty()) return fail("the script cannot be stored: " + std::string{strerror(errno)});
     if (const int code = open_files(); code != 0) {
@@ -187,8 +188,6 @@ class Batch {
     watch_signals();
     show_steps();
     Environment environment = script_environment(given_, {}, directory_, server_.address());
-    // That of who submitted it, which scripts do not see.
-    const auto mask = value_of(environment, "SLURM_UMASK");
     unset(environment, "SLURM_UMASK");
     pid_ = start({.argv = command_of(script, path, options_.arguments),
                   .environment = std::move(environment),
@@ -196,8 +195,7 @@ class Batch {
                   .input = input_,
                   .output = output_.end,
                   .error = error_.end >= 0 ? error_.end : output_.end,
-                  .speaker = "slurmstepd",
-                  .umask = mask});
+                  .speaker = "slurmstepd"});
     if (pid_ < 0) return fail("the script cannot be started: " + std::string{strerror(errno)});
     for (const int fd : {input_, output_.end, error_.end}) {
       if (fd >= 0) ::close(fd);
@@ -257,6 +255,13 @@ class Batch {
                released_ = exit_code;
                ::kill(-pid_, SIGKILL);
              }});
+  }
+
+  // That of who submitted the script, for its files and for itself.
+  void take_mask() const {
+    constexpr int kOctal = 8;
+    const auto mask = value_of(script_environment(given_, {}, directory_, ""), "SLURM_UMASK");
+    if (mask) ::umask(static_cast<mode_t>(std::strtoul(mask->c_str(), nullptr, kOctal)));
   }
 
   // Those of the other pods.

@@ -399,6 +399,7 @@ base::Status read_variables(const Variable& variable, SrunOptions& options) {
   options.survives_nodes = variable("SLURM_NO_KILL").has_value();
   options.is_exact = variable("SLURM_EXACT").has_value();
   options.overlaps = variable("SLURM_OVERLAP").has_value();
+  options.overcommits = is_set("SLURM_OVERCOMMIT");
   if (const auto value = variable("SLURM_NTASKS")) {
     const auto tasks = number_of("SLURM_NTASKS", *value, 1);
     if (!tasks) return tasks.error();

@@ -117,7 +117,11 @@ TaskSet task_set(const StepRequest& request, const StepPlacement& placement, std
   put("SLURM_CPUS_ON_NODE", std::to_string(nodes.cpus[layout.nodes[place]]));
   // Linux takes 131,072 bytes for a variable.
   if (ranks.size() <= kChunkBytesMax) put("SLURM_GTIDS", ranks);
-  const Distribution distribution = effective_distribution(request);
+  // Of the nodes that it got, which are fewer if its tasks are packed.
+  Distribution distribution = request.distribution;
+  if (distribution == Distribution::kDefault) {
+    distribution = request.tasks <= names.size() ? Distribution::kCyclic : Distribution::kBlock;
+  }
   const char* const names_of[] = {"block", "block", "cyclic", "plane", "arbitrary"};
   const char* const packings[] = {"", ",pack", ",pack", ",nopack"};
   put("SLURM_DISTRIBUTION", names_of[static_cast<std::size_t>(distribution)] +

@@ -22,6 +22,7 @@ std::optional<std::string> value_of(char letter, const NameParts& parts) {
     case 'A':
       return parts.array_id.empty() ? parts.job_id : parts.array_id;
     case 'a':
+      if (parts.array_task.empty() && !parts.array_id.empty()) return std::nullopt;  // all of them
       return parts.array_task.empty() ? kNoTask : parts.array_task;
     case 'J':
       return parts.step_id == "batch" ? parts.job_id : parts.job_id + "." + parts.step_id;

@@ -108,6 +108,7 @@ void set_sizes(JobFacts& facts, const kube::Job& job, const PartitionDefaults* p
                            job.status.observed->time_limit == asked_limit;
   facts.limit = is_in_force || !asked_limit ? job.status.time_limit : asked_limit;
   if (!facts.limit && partition != nullptr) facts.limit = partition->time;
+  if (facts.limit == slurm::kUnlimited) facts.limit.reset();
 }
 
 }  // namespace

@@ -8,4 +8,4 @@ X
 sbatch -W -o /dev/null j.sh plain > /dev/null
 sbatch -W -o /dev/null -N2 -n4 -c2 --mem=500 -J name j.sh full > /dev/null
 sbatch -W -o /dev/null -N2 --ntasks-per-node=2 -m cyclic j.sh cyclic > /dev/null
-sbatch -W -o /dev/null --mem=0 -O -n2 --export=PATH,A=1 j.sh list > /dev/null
+sbatch -W -o /dev/null --mem=0 -n2 --export=PATH,A=1 j.sh list > /dev/null
