@@ -1,5 +1,5 @@
 # SLURM_DISTRIBUTION of jobs and of steps.
-for m in none block cyclic block:cyclic '*:fcyclic' '*' block:block:cyclic block,pack cyclic:block,nopack pack '*:*:*' 'block:*:fcyclic' Cyclic ':block'; do
+for m in none block cyclic block:cyclic '*:fcyclic' '*' block:block:cyclic block,pack cyclic:block,nopack '*:*:*' 'block:*:fcyclic' Cyclic ':block'; do
   [ "$m" = none ] && o= || o="-m $m"
   set -f; sbatch -W -o o -N2 -n2 $o --wrap='echo "$SLURM_DISTRIBUTION $SLURM_DIST_PLANESIZE"; srun bash -c "[ \$SLURM_PROCID = 1 ] || echo \$SLURM_DISTRIBUTION"' > /dev/null; echo "$m: $? $(tr '\n' ' ' < o)"; set +f
 done
