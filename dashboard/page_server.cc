@@ -279,9 +279,9 @@ void PageServer::answer_signed_in(Connection& connection, const HttpRequest& req
   const bool posts = request.method == "POST";
   if (!gate_.is_signed_in(request)) {
     connection.say(refusal(401, "open the address that kubectl gang dashboard has printed"));
-  } else if (posts && request.path == "/control" && hooks_.control) {
-    begin_call(connection,
-               [control = hooks_.control, body = request.body] { return control(body); });
+  } else if (const auto hook = hooks_.posts.find(request.path);
+             posts && hook != hooks_.posts.end()) {
+    begin_call(connection, [act = hook->second, body = request.body] { return act(body); });
   } else if (posts) {
     connection.say(refusal(404, "there is nothing to post to here"));
   } else if (request.path == "/events") {

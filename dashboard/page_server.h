@@ -10,12 +10,13 @@
 //   GET  /session        is the cookie good? (cookie)
 //   GET  /events         the board, then what changes of it (cookie)
 //   GET  /job?ns=&name=  about one job (cookie)
-//   POST /control        what is to be done with a job, as JSON (cookie)
+//   POST /control, …     what the hooks take, as JSON (cookie)
 #pragma once
 
 #include <sys/types.h>
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -45,9 +46,9 @@ class PageServer {
   struct Hooks {
     // Returns JSON about a job; called on a thread of its own, a few at a time.
     std::function<base::Result<std::string>(const std::string& ns, const std::string& name)> job{};
-    // Does what the body of a request asks for. Returns JSON; the message of an error is shown to
-    // the reader. Called as `job` is.
-    std::function<base::Result<std::string>(const std::string& body)> control{};
+    // What a browser posts, by path: each does what the body of a request asks for. Returns JSON;
+    // the message of an error is shown to the reader. Called as `job` is.
+    std::map<std::string, std::function<base::Result<std::string>(const std::string& body)>> posts{};
     // A browser has signed in, so there is a new code.
     std::function<void(const std::string& address)> on_new_code{};
     std::function<std::optional<uid_t>(const LoopbackConnection&)> owner = owner_of;

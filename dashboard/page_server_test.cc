@@ -67,7 +67,7 @@ class PageServerTest : public testing::Test {
       if (name != "train") return base::Error{base::Code::kNotFound, "no job " + name};
       return "{\"of\":\"" + ns + "\"}";
     };
-    hooks.control = [this](const std::string& body) -> base::Result<std::string> {
+    hooks.posts["/control"] = [this](const std::string& body) -> base::Result<std::string> {
       ++controls_;
       if (body == "refuse") return base::Error{base::Code::kPermissionDenied, "you may not"};
       return "{\"did\":\"" + body + "\"}";

@@ -10,6 +10,7 @@
 #include "cli/cluster/explain.h"
 #include "cli/cluster/page_control.h"
 #include "cli/cluster/page_feed.h"
+#include "cli/cluster/page_whatif.h"
 #include "dashboard/board.h"
 #include "dashboard/page_server.h"
 #include "kube/api/pod.h"
@@ -69,7 +70,8 @@ int run_dashboard(const Session& session, const DashboardOptions& options, Outpu
   hooks.job = [&](const std::string& job_ns, const std::string& name) {
     return page_job_details(session, job_ns, name);
   };
-  hooks.control = [&](const std::string& body) { return page_control(session, body); };
+  hooks.posts["/control"] = [&](const std::string& body) { return page_control(session, body); };
+  hooks.posts["/whatif"] = [&](const std::string& body) { return page_whatif(session, body); };
   hooks.on_new_code = [&](const std::string& address) {
     output.out << "A browser has signed in. For another one: " << address << std::endl;
   };

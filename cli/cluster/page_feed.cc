@@ -33,6 +33,7 @@ void keep_labels(kube::Node& node) {
 PageFeed::PageFeed(const Session& session, const std::string& ns, dashboard::Board& board)
     : clock_{session.clock},
       ns_{ns},
+      home_{session.ns},
       began_{session.clock.wall()},
       board_{board},
       tasks_{board},
@@ -112,7 +113,10 @@ base::Duration PageFeed::publish() {
   const bool synced = has_synced();
   publish_partitions();
   const nlohmann::ordered_json json = {
-      {"began", base::micros_since_epoch(began_)}, {"ns", ns_}, {"synced", synced}};
+      {"began", base::micros_since_epoch(began_)},
+      {"ns", ns_},
+      {"home", home_},
+      {"synced", synced}};
   board_.set("about", "server", json.dump());
   return synced ? base::Duration{std::chrono::hours{24}} : std::chrono::milliseconds{100};
 }

@@ -50,6 +50,7 @@ class PageFeed {
 
   const kube::Clock& clock_;
   const std::string ns_;
+  const std::string home_;  // the namespace in which a question is asked unless it says another
   const base::Instant began_;
   dashboard::Board& board_;
 

@@ -2,8 +2,10 @@
 
 #include <gmock/gmock.h>
 
+#include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "cli/cluster/page_whatif.h"
 #include "cli/slurm/slurm_program.h"
 #include "cli/testing/program_fixture.h"
 
@@ -63,6 +65,7 @@ class WhatIf : public ProgramTest {
     const int code = run_slurm_command(name, arguments, with_session, {.out = out, .err = err});
     return {code, out.str(), err.str()};
   }
+  Session session() { return {client_, clock_, *session_sleeper_, "default"}; }
   bool is_nothing_left() { return client_.list<kube::Job>()->items.empty(); }
 
   AnswersQuestions answers_{sleeper_, client_};
@@ -131,6 +134,44 @@ TEST_F(WhatIf, SbatchSpeaksAsSlurm) {
   const Ran never = slurm("sbatch", {"--test-only", "-N4", "--wrap", "true"});
   EXPECT_EQ(never.code, kExitFailed);
   EXPECT_EQ(never.err, "allocation failure: there are 5 nodes\n");
+  EXPECT_TRUE(is_nothing_left());
+}
+
+// Goal: the page asks what the command asks, and says what it says.
+TEST_F(WhatIf, ThePageAsksAsTheCommand) {
+  answers_.status.forecast->stops =
+      kube::ForecastStops{.suspended = 1, .requeued = 2, .jobs = {"train"}};
+  run({"whatif", "-N4", "-t", "2:00:00", "-p", "batch", "--qos=high", "--gres=gpu:2",
+       "--ntasks-per-node=1", "-c8"});
+  const kube::JobSpec want = answers_.asked.spec;
+  const auto answer = page_whatif(session(), R"({"ns": "default", "nodes": "4", "time": "2:00:00",
+      "partition": "batch", "qos": "high", "gpus": "2", "cpus": "8"})");
+  ASSERT_TRUE(answer) << answer.error().message;
+  EXPECT_EQ(kube::changed_fields(answers_.asked.spec, want), std::vector<std::string>{});
+  EXPECT_EQ(answers_.asked.spec.pod_template, want.pod_template);
+  const auto json = nlohmann::json::parse(*answer);
+  EXPECT_EQ(json["start"], base::micros_since_epoch(*answers_.status.forecast->start_time));
+  EXPECT_EQ(json["limit"], base::Duration{minutes{120}}.count());
+  EXPECT_EQ(json["on"], (nlohmann::json{"n12", "n13", "n14", "n15"}));
+  EXPECT_EQ(json["cpus"], 32);
+  EXPECT_EQ(json["stops"]["suspended"], 1);
+  EXPECT_EQ(json["stops"]["names"], "train and 2 jobs of others");
+  EXPECT_TRUE(is_nothing_left());
+}
+
+TEST_F(WhatIf, ThePageSaysWhatIsWrong) {
+  const auto why = [&](const std::string& text) {
+    const auto answer = page_whatif(session(), text);
+    return answer ? "" : answer.error().message;
+  };
+  EXPECT_EQ(why("[]"), "the body must be a JSON object");
+  EXPECT_EQ(why(R"({"nodes": "4"})"), "ns must name a namespace");
+  EXPECT_THAT(why(R"({"ns": "default", "nodes": "many"})"), HasSubstr("--nodes"));
+  EXPECT_THAT(why(R"({"ns": "default", "time": "--wait"})"), HasSubstr("--time"));
+  EXPECT_THAT(why(R"({"ns": "default", "cpus": "0"})"), HasSubstr("--cpus-per-task"));
+  server_.inject({.verb = "create", .resource = "jobs", .code = 403});
+  EXPECT_THAT(why(R"({"ns": "default"})"),
+              HasSubstr("to ask takes the right to create jobs in namespace default: "));
   EXPECT_TRUE(is_nothing_left());
 }
 

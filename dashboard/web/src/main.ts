@@ -3,10 +3,14 @@ import { NodesView } from "./nodes_view.ts";
 import { QueueView, readFilter } from "./queue_view.ts";
 import { isFinal, isWaiting, State } from "./state.ts";
 import { element } from "./text.ts";
+import { WhatIfView } from "./whatif_view.ts";
 
 // No event, not even an empty one, for so long: the server is gone.
 const SILENCE_MS = 12_000;
 const RETRY_MS = 1500;
+
+const VIEWS = ["nodes", "queue", "whatif"] as const;
+type View = (typeof VIEWS)[number];
 
 const byId = (id: string) => document.getElementById(id)!;
 const state = new State();
@@ -14,16 +18,17 @@ const main = byId("main");
 const live = byId("live");
 let isOver = false;
 
-function route(): { view: string; parameters: URLSearchParams } {
+function route(): { view: View; parameters: URLSearchParams } {
   const hash = location.hash.replace(/^#/, "");
   const [path, query] = [hash.split("?")[0]!, hash.split("?")[1] ?? ""];
-  return { view: path === "/queue" ? "queue" : "nodes", parameters: new URLSearchParams(query) };
+  const view = VIEWS.find((name) => path === `/${name}`) ?? "nodes";
+  return { view, parameters: new URLSearchParams(query) };
 }
 
-function go(view: string, parameters: URLSearchParams, replaces = false): void {
+function go(view: View, parameters: URLSearchParams, replaces = false): void {
   for (const [name, value] of [...parameters]) if (value === "") parameters.delete(name);
   const query = parameters.toString();
-  const hash = `#/${view === "queue" ? "queue" : ""}${query ? `?${query}` : ""}`;
+  const hash = `#/${view === "nodes" ? "" : view}${query ? `?${query}` : ""}`;
   if (replaces) history.replaceState(null, "", hash);
   else history.pushState(null, "", hash);
   show();
@@ -45,6 +50,7 @@ const queue = new QueueView(
   },
   openJob,
 );
+const whatif = new WhatIfView(state, nodes, (changed) => go("whatif", new URLSearchParams(changed)));
 const panel = new JobPanel(byId("panel"), state, () => {
   const { view, parameters } = route();
   parameters.delete("job");
@@ -59,12 +65,14 @@ function show(): void {
     else link.removeAttribute("aria-current");
   }
   if (!state.hasData) return;
-  const root = view === "queue" ? queue.root : nodes.root;
+  const root = { nodes, queue, whatif }[view].root;
   if (main.firstElementChild !== root) {
+    whatif.leave();
     main.replaceChildren(root);
     byId("tip").hidden = true;
   }
   if (view === "queue") queue.update(readFilter(parameters));
+  else if (view === "whatif") whatif.update(parameters);
   else nodes.start();
   panel.show(parameters.get("job") ?? "");
 }

@@ -29,6 +29,7 @@ interface Theme {
   strip: string;
   now: string;
   warn: string;
+  link: string;
   dark: boolean;
 }
 
@@ -36,6 +37,14 @@ export interface Picked {
   node: string;
   t: number;
   jobs: { uid: string; at: OnNode; runs: boolean; planned: boolean }[];
+}
+
+/** What would result of a question: a job that there is not. */
+export interface Supposed {
+  on: string[];
+  from: number;
+  to: number;
+  hasLimit: boolean;
 }
 
 export class NodesView {
@@ -64,6 +73,7 @@ export class NodesView {
   private theme: Theme;
   private timer = 0;
   private drawn = -1;
+  private supposed: Supposed | null = null;
 
   constructor(
     private readonly state: State,
@@ -95,6 +105,7 @@ export class NodesView {
   }
 
   start(): void {
+    if (this.timer !== 0) return;
     const observer = new ResizeObserver(() => this.resize());
     observer.observe(this.scroller);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
@@ -106,7 +117,24 @@ export class NodesView {
       if (this.root.isConnected && !document.hidden) this.draw();
       this.timer = window.setTimeout(() => requestAnimationFrame(tick), this.pause());
     };
-    if (this.timer === 0) tick();
+    tick();
+  }
+
+  /** Draws a job that there is not, and moves the picture so that it is seen. */
+  suppose(what: Supposed | null): void {
+    const before = this.supposed;
+    this.supposed = what;
+    if (!what) {
+      if (before) this.draw();
+      return;
+    }
+    this.draw(); // rows have their places
+    const ahead = (what.to - this.state.now()) * 1.1;
+    this.span = Math.min(SPAN_MAX, Math.max(10 * SECOND, ahead / (1 - NOW_AT)));
+    this.follows = true;
+    const first = this.rows.find((row) => what.on.includes(row.node));
+    if (first) this.scroller.scrollTop = Math.max(0, first.y - GROUP - 8);
+    this.draw();
   }
 
   /** As often as something on the screen can move by a pixel, 30 times a second at most. */
@@ -280,6 +308,7 @@ export class NodesView {
       ({ at, runs, planned }) =>
         `job ${at.job.id ?? ""} ${titleOf(at.job)} ${planned ? "is planned" : runs ? "runs" : "is frozen"}`,
     );
+    if (this.supposed?.on.includes(picked.node)) jobs.push("your job would run here");
     return `${picked.node}: ${jobs.join(", ") || "no job"}${trouble ? `; ${trouble}` : ""}`;
   }
 
@@ -291,6 +320,11 @@ export class NodesView {
       all.push(to === stay.to ? stay : { ...stay, to: to === null ? null : Math.max(to, now) });
     }
     return all.concat(this.planned.get(node) ?? []);
+  }
+
+  private isSupposedOn(node: string, t: number): boolean {
+    const what = this.supposed;
+    return what !== null && t >= what.from && t < what.to && what.on.includes(node);
   }
 
   private planned = new Map<string, OnNode[]>();
@@ -469,6 +503,7 @@ export class NodesView {
     c.fillStyle = this.theme.line;
     c.fillRect(this.gutter, stripTop, this.stripsWidth, stripHeight);
     this.drawJobs(row.node, stripTop, stripHeight, now);
+    if (this.supposed?.on.includes(row.node)) this.drawSupposed(this.supposed, stripTop, stripHeight);
     c.restore();
     if (row.height >= 12) {
       c.fillStyle = trouble ? this.theme.warn : this.theme.ink;
@@ -623,6 +658,24 @@ export class NodesView {
     c.restore();
   }
 
+  private drawSupposed(what: Supposed, y: number, height: number): void {
+    const c = this.context;
+    const [x, end] = [Math.max(this.xOf(what.from), -10), Math.min(this.xOf(what.to), this.width + 10)];
+    c.globalAlpha = 0.3;
+    c.fillStyle = this.theme.link;
+    c.fillRect(x, y, end - x, height);
+    c.globalAlpha = 1;
+    c.strokeStyle = this.theme.link;
+    c.lineWidth = 2;
+    c.strokeRect(x + 1, y + 1, end - x - 2, height - 2);
+    c.lineWidth = 1;
+    if (height < 14 || end - x < 70) return;
+    c.font = "600 12px system-ui, sans-serif";
+    c.fillStyle = this.theme.ink;
+    c.fillText("your job", x + 7, y + height / 2);
+    c.font = "12px system-ui, sans-serif";
+  }
+
   private drawLabels(labels: Label[], y: number, height: number): void {
     const c = this.context;
     for (const label of labels) {
@@ -664,7 +717,14 @@ export class NodesView {
       const reason = isWaiting(at.job) ? reasonText(at.job) : "";
       if (reason) this.tip.append(element("div", { class: "faint" }, reason));
     }
-    if (picked.jobs.length === 0) this.tip.append(element("div", {}, "no job"));
+    const isSupposed = this.isSupposedOn(picked.node, picked.t);
+    if (isSupposed) {
+      const { from, to, hasLimit } = this.supposed!;
+      this.tip.append(element("div", {}, element("b", {}, "your job")),
+        element("div", { class: "faint" }, `would run from ${instantText(from, now)}` +
+          (hasLimit ? ` to ${instantText(to, now)} at the latest` : "")));
+    }
+    if (picked.jobs.length === 0 && !isSupposed) this.tip.append(element("div", {}, "no job"));
     const trouble = this.state.trouble(picked.node);
     if (trouble) this.tip.append(element("div", { class: "warn" }, trouble));
     this.tip.hidden = false;
@@ -704,6 +764,7 @@ function readTheme(): Theme {
     strip: value("--paper"),
     now: value("--accent"),
     warn: value("--warn"),
+    link: value("--link"),
     dark: matchMedia("(prefers-color-scheme: dark)").matches,
   };
 }

@@ -92,7 +92,7 @@ interface Kinds {
   past: Map<string, Past>;
   partitions: Map<string, Partition>;
   notes: Map<string, { text: string; at: number; refused: boolean }>;
-  about: Map<string, { began: number; ns: string; synced: boolean }>;
+  about: Map<string, { began: number; ns: string; home: string; synced: boolean }>;
 }
 
 export interface Listed {

@@ -182,6 +182,45 @@ async function testActions(page, env, origin) {
   console.log("ok: what cannot be done says why");
 }
 
+/** The page's question and the command's, of one cluster at nearly one instant: the same answer, which is drawn. */
+async function testWhatIf(page, env) {
+  const asked = await page.evaluate(() => (location.hash = "#/whatif"));
+  assert.equal(asked, "#/whatif");
+  await until("the form", () => page.evaluate(() => document.querySelector(".question button")?.checkVisibility()));
+  await page.type("#ask-nodes", "2");
+  await page.type("#ask-time", "10:00");
+  await page.type("#ask-partition", "batch");
+  await page.keyboard.press("Enter");
+  await until("an answer", () => page.evaluate(() => document.querySelector(".answer").textContent.includes("It would start")));
+  const { forecast } = JSON.parse(execFileSync(join(bin, "kubectl-gang"), ["whatif", "-N2", "-t", "10:00", "-p", "batch", "-o", "json"],
+    { env: { ...process.env, ...env } })).status;
+  const { text, supposed, spoken } = await page.evaluate(() => {
+    const { nodes, state } = window.kubegang;
+    const { supposed } = nodes;
+    return { text: document.querySelector(".answer").textContent, supposed, spoken: nodes.say(nodes.pick(supposed.on[0], state.now())) };
+  });
+  assert.ok(text.includes(`in partition ${forecast.partition}, on ${forecast.hostlist} (${forecast.nodes} nodes, ${forecast.cpus} CPUs)`), text);
+  assert.ok(text.includes("now") && Date.parse(forecast.startTime) <= Date.parse(forecast.asOf), "both start at once");
+  assert.equal(text.includes("It would stop no other job."), forecast.stops === undefined);
+  assert.equal(supposed.on.length, 2);
+  assert.equal(supposed.to - supposed.from, 600e6);
+  assert.match(spoken, /your job would run here/);
+  for (const [width, height] of [[1440, 720], [900, 640], [400, 760]]) {
+    await shot(page, `whatif-${width}`, width, height, width === 900, await page.evaluate(() => location.hash));
+  }
+  await page.setViewport({ width: 1280, height: 720 });
+  // The question is in the address, so a reload asks it once more.
+  await page.evaluate(() => (location.hash = "#/whatif?nodes=6&partition=batch&asked=1"));
+  await until("why not", () => page.evaluate(() => document.querySelector(".answer").textContent.includes("It would not start: ")));
+  assert.equal(await page.evaluate(() => window.kubegang.nodes.supposed), null);
+  await page.evaluate(() => (location.hash = "#/whatif?nodes=many&asked=1"));
+  await until("what is wrong", () => page.evaluate(() => document.querySelector(".answer .warn")?.textContent.includes("--nodes")));
+  const jobs = JSON.parse(execFileSync(join(bin, "kubectl-gang"), ["queue", "-A", "-o", "json"], { env: { ...process.env, ...env } })).jobs;
+  assert.equal(jobs.length, 4, "questions leave no job");
+  await page.evaluate(() => (location.hash = "#/"));
+  console.log("ok: what if says what kubectl gang whatif says, and draws it");
+}
+
 /** The server's answers to a user who may only read: to one who had the right when the job was opened, and who had none. */
 async function testRights(page) {
   const refusal = "patch jobs.kubegang.io default/waits: forbidden: <b>no</b>";
@@ -289,6 +328,7 @@ async function test(browser, kubeconfig) {
   }));
   console.log("ok: the queue is filtered by the address, and says why a job waits");
 
+  await testWhatIf(page, env);
   await testActions(page, env, new URL(address).origin);
   await testRights(page);
 
