@@ -76,7 +76,8 @@ std::map<std::string, Rules> documented_rules() {
 TEST_F(Chart, EveryVerbIsInRightsMdWithAReason) {
   std::map<std::string, Rules> rendered;
   for (const json& object : render(set({"adoption.pods=true", "adoption.podGroups=true",
-                                        "records.enabled=true", "records.api.enabled=true"}))) {
+                                        "records.enabled=true", "records.api.enabled=true",
+                                        "dashboard.enabled=true", "dashboard.readNodes=true"}))) {
     if (object["kind"] == "Role" || object["kind"] == "ClusterRole") {
       rendered[id_of(object)] = rules_of(object);
     }

@@ -188,9 +188,14 @@ void add_dashboard(CLI::App& app, Commands& commands) {
                    "jobs of all namespaces");
   command.add_option("--port", commands.dashboard.port, "of 127.0.0.1 (default 0: any free one)")
       ->check(CLI::Range(0, 65535));
+  CLI::Option* const shared = command.add_flag(
+      "--shared", commands.dashboard.shared, "for all users, each with a token, on all addresses");
+  command
+      .add_option("--host", commands.dashboard.hosts, "with --shared: a name of the page, by https")
+      ->needs(shared);
   command.callback([&commands] {
     commands.on_cluster = [&commands](const Session& session, Output output) {
-      return run_dashboard(session, commands.dashboard, output);
+      return run_dashboard(session, commands.connect, commands.dashboard, output);
     };
   });
 }

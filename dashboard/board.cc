@@ -13,12 +13,18 @@ std::string quoted(const std::string& text) {
 
 }  // namespace
 
-void Board::set(const std::string& kind, const std::string& name, std::string json) {
+void Board::set(const std::string& kind, const std::string& name, std::string json,
+                const std::string& scope) {
   {
     const std::lock_guard lock{mu_};
     Entry& entry = kinds_[kind][name];
     if (entry.version != 0 && entry.json == json) return;
-    entry = {.json = std::move(json), .version = ++version_};
+    if (entry.version == 0) {
+      entry.scope = scope;
+      if (!scope.empty()) scopes_[scope]++;
+    }
+    entry.json = std::move(json);
+    entry.version = ++version_;
   }
   if (on_change_) on_change_();
 }
@@ -26,8 +32,11 @@ void Board::set(const std::string& kind, const std::string& name, std::string js
 void Board::remove(const std::string& kind, const std::string& name) {
   {
     const std::lock_guard lock{mu_};
-    if (kinds_[kind].erase(name) == 0) return;
-    removed_.push_back({.kind = kind, .name = name, .version = ++version_});
+    const auto entry = kinds_[kind].extract(name);
+    if (entry.empty()) return;
+    const std::string& scope = entry.mapped().scope;
+    if (!scope.empty() && --scopes_[scope] == 0) scopes_.erase(scope);
+    removed_.push_back({.kind = kind, .name = name, .version = ++version_, .scope = scope});
     if (removed_.size() > kRemovedMax) {
       forgotten_ = removed_.front().version;
       removed_.pop_front();
@@ -41,7 +50,17 @@ std::uint64_t Board::version() const {
   return version_;
 }
 
-Board::Update Board::since(std::uint64_t seen, base::Instant now) const {
+Sight Board::scopes() const {
+  const std::lock_guard lock{mu_};
+  Sight all;
+  for (const auto& [scope, count] : scopes_) all.insert(scope);
+  return all;
+}
+
+Board::Update Board::since(std::uint64_t seen, base::Instant now, const Sight* sight) const {
+  const auto is_seen = [&](const std::string& scope) {
+    return sight == nullptr || scope.empty() || sight->contains(scope);
+  };
   const std::lock_guard lock{mu_};
   const bool full = seen == 0 || seen < forgotten_;
   Update update{.json = "{\"now\":" + std::to_string(base::micros_since_epoch(now)) +
@@ -51,7 +70,7 @@ Board::Update Board::since(std::uint64_t seen, base::Instant now) const {
   for (const auto& [kind, entries] : kinds_) {
     std::string inside;
     for (const auto& [name, entry] : entries) {
-      if (!full && entry.version <= seen) continue;
+      if ((!full && entry.version <= seen) || !is_seen(entry.scope)) continue;
       inside += (inside.empty() ? "" : ",") + quoted(name) + ":" + entry.json;
     }
     if (inside.empty()) continue;
@@ -64,7 +83,8 @@ Board::Update Board::since(std::uint64_t seen, base::Instant now) const {
     for (const Removed& removed : removed_) {
       const auto kind = kinds_.find(removed.kind);
       const bool is_back = kind != kinds_.end() && kind->second.contains(removed.name);
-      if (removed.version > seen && !is_back) gone[removed.kind].insert(removed.name);
+      if (removed.version > seen && !is_back && is_seen(removed.scope))
+        gone[removed.kind].insert(removed.name);
     }
     std::string inside;
     for (const auto& [kind, names] : gone) {

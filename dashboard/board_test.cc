@@ -63,6 +63,27 @@ TEST(Board, TellsAReaderThatIsFarBehindEverything) {
   EXPECT_FALSE(since(board, board.version() - 2)["full"]);
 }
 
+// Goal: a reader hears of what is in their sight alone, of removals too.
+TEST(Board, TellsAReaderWhatIsInTheirSight) {
+  Board board;
+  board.set("jobs", "a", "1", "jobs/a");
+  board.set("jobs", "b", "1", "jobs/b");
+  board.set("about", "server", "1");
+  EXPECT_EQ(board.scopes(), (Sight{"jobs/a", "jobs/b"}));
+  const Sight sight{"jobs/a"};
+  const auto seen_by = [&](std::uint64_t seen) {
+    return Json::parse(board.since(seen, base::instant_from_micros(7), &sight).json);
+  };
+  EXPECT_EQ(seen_by(0)["set"], Json::parse(R"({"about":{"server":1},"jobs":{"a":1}})"));
+  const std::uint64_t seen = board.version();
+  board.set("jobs", "b", "2", "jobs/b");
+  board.remove("jobs", "b");
+  EXPECT_EQ(seen_by(seen), Json::parse(R"({"now":7,"full":false,"set":{},"gone":{}})"));
+  board.remove("jobs", "a");
+  EXPECT_EQ(seen_by(seen)["gone"], Json::parse(R"({"jobs":["a"]})"));
+  EXPECT_EQ(board.scopes(), Sight{});
+}
+
 // A name is a JSON string whatever is in it.
 TEST(Board, QuotesNames) {
   Board board;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <string_view>
 
 #include "base/check.h"
@@ -34,26 +35,52 @@ std::string_view cookie(std::string_view header, std::string_view name) {
   return {};
 }
 
+std::string name_in(const std::string& host) {
+  return host.substr(0, host.find(':'));
+}
+
+bool is_loopback(const std::string& name) {
+  return name == "127.0.0.1" || name == "localhost";
+}
+
+constexpr std::string_view kBearer = "bearer ";
+
+// Browsers send a Secure cookie to this machine's own names over http, too, but not all of them
+// take one from there.
+std::string attributes_for(const HttpRequest& request) {
+  const bool is_local = is_loopback(name_in(request.header("host")));
+  return std::string{"; Path=/; HttpOnly; SameSite=Strict"} + (is_local ? "" : "; Secure");
+}
+
 }  // namespace
 
-Gatekeeper::Gatekeeper(int port, std::function<std::string()> secret)
-    : cookie_name_{"kubegang_" + std::to_string(port)},
-      secret_{std::move(secret)},
-      code_{secret_()} {}
+Gatekeeper::Gatekeeper(int port, std::function<std::string()> secret,
+                       std::vector<std::string> hosts)
+    : port_{port}, secret_{std::move(secret)}, hosts_{std::move(hosts)}, code_{secret_()} {}
+
+// With the port where the name is a machine's: cookies do not tell ports apart. Elsewhere with the
+// prefix that keeps other hosts of a domain from setting it.
+std::string Gatekeeper::cookie_name(const HttpRequest& request) const {
+  if (!is_loopback(name_in(request.header("host")))) return "__Host-kubegang";
+  return "kubegang_" + std::to_string(port_);
+}
 
 // The client's port may differ from the server's: `ssh -L 9000:127.0.0.1:8080` is how people reach
 // a login node. A page of another site has another name there, and one on another port of this
 // machine another Origin.
-std::optional<Gatekeeper::Refusal> Gatekeeper::refuses(const HttpRequest& request) {
+std::optional<Gatekeeper::Refusal> Gatekeeper::refuses(const HttpRequest& request) const {
   if (request.method != "GET" && request.method != "POST") return Refusal{405, "GET and POST only"};
   const std::string host = request.header("host");
-  const std::string name = host.substr(0, host.find(':'));
-  if (name != "127.0.0.1" && name != "localhost") {
-    return Refusal{403, "the page is served as 127.0.0.1 and localhost only"};
+  const bool is_local = is_loopback(name_in(host));
+  if (!is_local && std::ranges::find(hosts_, name_in(host)) == hosts_.end()) {
+    return Refusal{403, hosts_.empty() ? "the page is served as 127.0.0.1 and localhost only"
+                                       : "the page is not served by this name"};
   }
   const std::string origin = request.header("origin");
   const bool has_origin = request.headers.contains("origin");
-  if (has_origin && origin != "http://" + host) return Refusal{403, "a page of another site asks"};
+  if (has_origin && origin != (is_local ? "http://" : "https://") + host) {
+    return Refusal{403, "a page of another site asks"};
+  }
   if (!has_origin && request.method == "POST") return Refusal{403, "no Origin"};
   const std::string site = request.header("sec-fetch-site");
   if (!site.empty() && site != "same-origin" && site != "none" &&
@@ -65,7 +92,7 @@ std::optional<Gatekeeper::Refusal> Gatekeeper::refuses(const HttpRequest& reques
 
 bool Gatekeeper::is_signed_in(const HttpRequest& request) const {
   const std::string header = request.header("cookie");
-  const std::string_view value = cookie(header, cookie_name_);
+  const std::string_view value = cookie(header, cookie_name(request));
   return !value.empty() && std::ranges::any_of(sessions_, [&](const std::string& session) {
     return is_same_secret(session, value);
   });
@@ -76,7 +103,46 @@ std::optional<std::string> Gatekeeper::sign_in(const HttpRequest& request) {
   code_ = secret_();
   sessions_.push_back(secret_());
   if (sessions_.size() > kSessionsMax) sessions_.pop_front();
-  return cookie_name_ + "=" + sessions_.back() + "; Path=/; HttpOnly; SameSite=Strict";
+  return cookie_name(request) + "=" + sessions_.back() + attributes_for(request);
+}
+
+// A request with both is the proxy's: it knows who asks now.
+std::optional<std::string> Gatekeeper::token_of(const HttpRequest& request,
+                                                base::Duration now) const {
+  const std::string header = request.header("authorization");
+  const bool is_bearer =
+      std::ranges::equal(header.substr(0, kBearer.size()), kBearer,
+                         [](unsigned char a, unsigned char b) { return std::tolower(a) == b; });
+  if (is_bearer && header.size() > kBearer.size()) return header.substr(kBearer.size());
+  const std::string cookies = request.header("cookie");
+  const std::string_view value = cookie(cookies, cookie_name(request));
+  if (value.empty()) return std::nullopt;
+  for (const TokenSession& session : token_sessions_) {
+    if (is_same_secret(session.secret, value) && now - session.since < kSessionLives) {
+      return session.token;
+    }
+  }
+  return std::nullopt;
+}
+
+std::string Gatekeeper::begin_session(const HttpRequest& request, std::string token,
+                                      base::Duration now) {
+  token_sessions_.push_back({.secret = secret_(), .token = std::move(token), .since = now});
+  if (token_sessions_.size() > kTokensMax) token_sessions_.pop_front();
+  return cookie_name(request) + "=" + token_sessions_.back().secret + attributes_for(request);
+}
+
+std::string Gatekeeper::end_session(const HttpRequest& request) {
+  const std::string cookies = request.header("cookie");
+  const std::string_view value = cookie(cookies, cookie_name(request));
+  std::erase_if(token_sessions_,
+                [&](const TokenSession& session) { return is_same_secret(session.secret, value); });
+  return cookie_name(request) + "=" + attributes_for(request) + "; Max-Age=0";
+}
+
+void Gatekeeper::forget(const std::string& token) {
+  std::erase_if(token_sessions_,
+                [&](const TokenSession& session) { return session.token == token; });
 }
 
 std::string random_secret() {

@@ -10,7 +10,7 @@
 namespace dashboard {
 
 inline constexpr std::size_t kHeadBytesMax = 16 * 1024;
-inline constexpr std::size_t kBodyBytesMax = 1024;
+inline constexpr std::size_t kBodyBytesMax = 16 * 1024;  // a token may be long
 
 struct HttpRequest {
   std::string method{};                          // "GET"

@@ -39,7 +39,7 @@ TEST(HttpRequest, RefusesWhatCouldMeanTwoThings) {
 
 TEST(HttpRequest, RefusesWhatIsTooLarge) {
   EXPECT_EQ(parse_request("GET / HTTP/1.1\r\nA: " + std::string(kHeadBytesMax, 'a')).status, 431);
-  EXPECT_EQ(parse_request("POST / HTTP/1.1\r\nContent-Length: 1025\r\n\r\n").status, 413);
+  EXPECT_EQ(parse_request("POST / HTTP/1.1\r\nContent-Length: 16385\r\n\r\n").status, 413);
   EXPECT_EQ(parse_request("POST / HTTP/1.1\r\nContent-Length: 99999999999999999999\r\n\r\n").status,
             400);
 }

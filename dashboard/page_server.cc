@@ -22,9 +22,16 @@
 namespace dashboard {
 namespace {
 
-constexpr std::size_t kConnectionsMax = 64;
-constexpr std::size_t kStreamsMax = 16;  // browsers' tabs
-constexpr std::size_t kCallsMax = 4;     // of hooks, at once
+struct Limits {
+  std::size_t connections;
+  std::size_t streams;  // browsers' tabs
+  std::size_t calls;    // of hooks, at once
+};
+constexpr Limits kOneReader{.connections = 64, .streams = 16, .calls = 4};
+constexpr Limits kManyReaders{.connections = 512, .streams = 256, .calls = 16};
+// Streams that are sent all of the board at the same time: each such text lies in memory until it
+// is sent.
+constexpr std::size_t kFirstPicturesMax = 4;
 constexpr std::size_t kAcceptedMax = 16;
 constexpr std::size_t kPieceBytes = 16 * 1024;
 // Browsers that hear nothing for so long take the server for gone.
@@ -88,12 +95,22 @@ std::string refusal(int status, const std::string& why) {
   return answer_of(status, "text/plain; charset=utf-8", why + "\n");
 }
 
+// The page asks for a token where this header stands.
+std::string sign_in_refusal(const std::string& why) {
+  return answer_of(401, "text/plain; charset=utf-8", why + "\n", "WWW-Authenticate: Bearer\r\n");
+}
+
 // Of what a hook could not do.
 int status_of(base::Code code) {
   if (code == base::Code::kInvalidArgument) return 400;
+  if (code == base::Code::kUnauthenticated) return 401;
   if (code == base::Code::kPermissionDenied) return 403;
   if (code == base::Code::kNotFound) return 404;
   return code == base::Code::kConflict ? 409 : 503;
+}
+
+const Limits& limits_of(const PageServer::Hooks& hooks) {
+  return hooks.readers != nullptr ? kManyReaders : kOneReader;
 }
 
 std::string event(const std::string& json) {
@@ -101,7 +118,7 @@ std::string event(const std::string& json) {
 }
 
 // Without SO_REUSEPORT, with which two servers on one port would go unnoticed.
-os::FileDescriptor listen_on(int port) {
+os::FileDescriptor listen_on(int port, in_addr_t where) {
   os::FileDescriptor socket{::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
   if (!socket.is_open()) return {};
   const int on = 1;
@@ -109,11 +126,30 @@ os::FileDescriptor listen_on(int port) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_port = htons(static_cast<std::uint16_t>(port));
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_addr.s_addr = htonl(where);
   const bool listens =
       ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
       ::listen(socket.get(), SOMAXCONN) == 0;
   return listens ? std::move(socket) : os::FileDescriptor{};
+}
+
+// On all addresses. A machine without IPv6 has those of IPv4 alone.
+os::FileDescriptor listen_everywhere(int port) {
+  os::FileDescriptor socket{::socket(AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
+  const int on = 1;
+  const int off = 0;
+  sockaddr_in6 all{};
+  all.sin6_family = AF_INET6;
+  all.sin6_port = htons(static_cast<std::uint16_t>(port));
+  if (socket.is_open()) {
+    setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+    if (::bind(socket.get(), reinterpret_cast<const sockaddr*>(&all), sizeof all) == 0 &&
+        ::listen(socket.get(), SOMAXCONN) == 0) {
+      return socket;
+    }
+  }
+  return listen_on(port, INADDR_ANY);
 }
 
 std::uint16_t port_of(const sockaddr_in& address) {
@@ -132,9 +168,13 @@ struct PageServer::Connection {
   std::size_t sent = 0;
   bool is_answered = false;
   bool is_stream = false;
-  std::uint64_t seen = 0;                        // of the board
-  base::Duration updated{};                      // when the last update was made
-  std::future<base::Result<std::string>> call{};  // of a hook
+  bool is_first_picture = false;         // what is being sent of a stream
+  std::uint64_t seen = 0;                // of the board
+  base::Duration updated{};              // when the last update was made
+  std::future<Text> call{};              // of a hook
+  HttpRequest request{};                 // that the call is for
+  std::string token{};                   // of its reader, if there are several
+  std::shared_ptr<const Sight> sight{};  // with which the last update was made
 
   bool is_sending() const { return sent < out.size(); }
   void say(std::string text) {
@@ -162,18 +202,21 @@ bool PageServer::Connection::send() {
 base::Result<std::unique_ptr<PageServer>> PageServer::create(const Options& options, Board& board,
                                                              const kube::Clock& clock,
                                                              Hooks hooks) {
-  os::FileDescriptor listener = listen_on(options.port);
+  const bool is_shared = hooks.readers != nullptr;
+  os::FileDescriptor listener =
+      is_shared ? listen_everywhere(options.port) : listen_on(options.port, INADDR_LOOPBACK);
   os::FileDescriptor wake{eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)};
-  sockaddr_in address{};
+  sockaddr_in6 address{};  // a port stands where that of sockaddr_in does
   socklen_t size = sizeof address;
   if (!listener.is_open() || !wake.is_open() ||
       getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0) {
-    return base::Error{base::Code::kUnavailable,
-                       "cannot listen on 127.0.0.1:" + std::to_string(options.port) +
-                           ": the port is in use; give another --port"};
+    return base::Error{base::Code::kUnavailable, std::string{"cannot listen on "} +
+                                                     (is_shared ? "port " : "127.0.0.1:") +
+                                                     std::to_string(options.port) +
+                                                     ": the port is in use; give another --port"};
   }
   return std::unique_ptr<PageServer>{new PageServer{std::move(listener), std::move(wake),
-                                                    port_of(address), options, board, clock,
+                                                    ntohs(address.sin6_port), options, board, clock,
                                                     std::move(hooks)}};
 }
 
@@ -186,7 +229,7 @@ PageServer::PageServer(os::FileDescriptor listener, os::FileDescriptor wake, int
       board_{board},
       clock_{clock},
       hooks_{std::move(hooks)},
-      gate_{port, random_secret} {
+      gate_{port, random_secret, options_.hosts} {
   board_.set_on_change([this] { eventfd_write(wake_.get(), 1); });
 }
 
@@ -206,14 +249,16 @@ void PageServer::accept_some() {
     os::FileDescriptor socket{::accept4(listener_.get(), reinterpret_cast<sockaddr*>(&peer), &size,
                                         SOCK_NONBLOCK | SOCK_CLOEXEC)};
     if (!socket.is_open()) return;
-    const auto owner = hooks_.owner(
-        {.client_port = port_of(peer), .server_port = static_cast<std::uint16_t>(port_)});
+    const auto owner = has_readers()
+                           ? std::nullopt
+                           : hooks_.owner({.client_port = port_of(peer),
+                                           .server_port = static_cast<std::uint16_t>(port_)});
     auto connection = std::make_unique<Connection>(
         Connection{.socket = std::move(socket), .until = clock_.monotonic() + options_.patience});
-    if (owner != options_.reader) {
+    if (!has_readers() && owner != options_.reader) {
       connection->say(refusal(403, "this page belongs to another user of this machine"));
     }
-    if (connections_.size() >= kConnectionsMax) {
+    if (connections_.size() >= limits_of(hooks_).connections) {
       const auto oldest = std::ranges::find_if(
           connections_, [](const auto& each) { return !each->is_stream && !each->call.valid(); });
       // There are fewer of those than connections, so there is one.
@@ -249,7 +294,12 @@ void PageServer::receive(Connection& connection) {
 // 2. the page's files, and the exchange of the code for a cookie
 // 3. everything else needs the cookie
 void PageServer::answer(Connection& connection, const HttpRequest& request) {
-  if (const auto refused = Gatekeeper::refuses(request)) {
+  // kubelet asks by the pod's address.
+  if (has_readers() && request.path == "/healthz") {
+    connection.say(answer_of(200, "text/plain; charset=utf-8", "ok\n"));
+    return;
+  }
+  if (const auto refused = gate_.refuses(request)) {
     connection.say(refusal(refused->status, refused->why));
     return;
   }
@@ -266,6 +316,10 @@ void PageServer::answer(Connection& connection, const HttpRequest& request) {
 }
 
 void PageServer::sign_in(Connection& connection, const HttpRequest& request) {
+  if (has_readers()) {
+    admit(connection, request, request.body);
+    return;
+  }
   const auto cookie = gate_.sign_in(request);
   if (!cookie) {
     connection.say(refusal(403, "the code is wrong or has been used"));
@@ -275,13 +329,59 @@ void PageServer::sign_in(Connection& connection, const HttpRequest& request) {
   if (hooks_.on_new_code) hooks_.on_new_code(address());
 }
 
+// Asks who the reader is; the answer to the request follows when that is known (take_answer).
+void PageServer::admit(Connection& connection, const HttpRequest& request, std::string token) {
+  if (token.empty()) {
+    connection.say(sign_in_refusal("sign in with a token of this cluster"));
+    return;
+  }
+  connection.token = token;
+  connection.request = {.method = request.method, .path = request.path, .headers = request.headers};
+  begin_call(connection, [readers = hooks_.readers, token = std::move(token)]() -> Text {
+    const auto reader = readers->admit(token);
+    if (!reader) return reader.error();
+    return nlohmann::json{{"user", reader->name}, {"sees", *reader->sight}}.dump(
+        -1, ' ', false, nlohmann::json::error_handler_t::replace);
+  });
+}
+
 void PageServer::answer_signed_in(Connection& connection, const HttpRequest& request) {
+  if (!has_readers()) {
+    if (gate_.is_signed_in(request)) {
+      answer_known(connection, request);
+    } else {
+      connection.say(refusal(401, "open the address that kubectl gang dashboard has printed"));
+    }
+    return;
+  }
+  if (request.method == "POST" && request.path == "/sign-out") {
+    connection.say(answer_of(200, "application/json", "{}",
+                             "Set-Cookie: " + gate_.end_session(request) + "\r\n"));
+    return;
+  }
+  std::string token = gate_.token_of(request, clock_.monotonic()).value_or("");
+  const bool is_about_reader = request.path == "/session" || request.path == "/events";
+  const bool is_known = hooks_.readers->sight(token) != nullptr;
+  if (is_known && request.method == "GET" && request.path == "/events") {
+    connection.token = std::move(token);
+    begin_events(connection);
+    return;
+  }
+  if (token.empty() || (request.method == "GET" && is_about_reader)) {
+    admit(connection, request, std::move(token));
+    return;
+  }
+  connection.token = std::move(token);
+  answer_known(connection, request);
+}
+
+// The API server checks the token of a reader whose request goes on to it.
+void PageServer::answer_known(Connection& connection, const HttpRequest& request) {
   const bool posts = request.method == "POST";
-  if (!gate_.is_signed_in(request)) {
-    connection.say(refusal(401, "open the address that kubectl gang dashboard has printed"));
-  } else if (const auto hook = hooks_.posts.find(request.path);
-             posts && hook != hooks_.posts.end()) {
-    begin_call(connection, [act = hook->second, body = request.body] { return act(body); });
+  if (const auto hook = hooks_.posts.find(request.path); posts && hook != hooks_.posts.end()) {
+    begin_call(connection, [act = hook->second, token = connection.token, body = request.body] {
+      return act(token, body);
+    });
   } else if (posts) {
     connection.say(refusal(404, "there is nothing to post to here"));
   } else if (request.path == "/events") {
@@ -289,8 +389,9 @@ void PageServer::answer_signed_in(Connection& connection, const HttpRequest& req
   } else if (request.path == "/session") {
     connection.say(answer_of(200, "application/json", "{}"));
   } else if (request.path == "/job" && hooks_.job) {
-    begin_call(connection, [job = hooks_.job, ns = request.parameter("ns"),
-                            name = request.parameter("name")] { return job(ns, name); });
+    begin_call(connection,
+               [job = hooks_.job, token = connection.token, ns = request.parameter("ns"),
+                name = request.parameter("name")] { return job(token, ns, name); });
   } else {
     connection.say(refusal(404, "there is no such page"));
   }
@@ -299,7 +400,7 @@ void PageServer::answer_signed_in(Connection& connection, const HttpRequest& req
 void PageServer::begin_events(Connection& connection) {
   const auto streams =
       std::ranges::count_if(connections_, [](const auto& each) { return each->is_stream; });
-  if (static_cast<std::size_t>(streams) >= kStreamsMax) {
+  if (static_cast<std::size_t>(streams) >= limits_of(hooks_).streams) {
     connection.say(refusal(503, "too many tabs show this page; close some"));
     return;
   }
@@ -309,11 +410,10 @@ void PageServer::begin_events(Connection& connection) {
 }
 
 // A hook that was called goes on to its end, also when the browser hangs up.
-void PageServer::begin_call(Connection& connection,
-                            std::function<base::Result<std::string>()> call) {
+void PageServer::begin_call(Connection& connection, std::function<Text()> call) {
   const auto under_way =
       std::ranges::count_if(connections_, [](const auto& each) { return each->call.valid(); });
-  if (static_cast<std::size_t>(under_way) >= kCallsMax) {
+  if (static_cast<std::size_t>(under_way) >= limits_of(hooks_).calls) {
     connection.say(refusal(503, "other requests are under way; try again"));
     return;
   }
@@ -328,22 +428,52 @@ void PageServer::take_answer(Connection& connection) {
       connection.call.wait_for(seconds{0}) != std::future_status::ready) {
     return;
   }
-  const base::Result<std::string> json = connection.call.get();
+  const Text json = connection.call.get();
   connection.until = clock_.monotonic() + options_.patience;
-  connection.say(json ? answer_of(200, "application/json", *json)
-                      : refusal(status_of(json.error().code), json.error().message));
+  const HttpRequest& request = connection.request;
+  if (!json) {
+    const bool is_unknown = has_readers() && json.error().code == base::Code::kUnauthenticated;
+    if (is_unknown) gate_.forget(connection.token);
+    connection.say(is_unknown ? sign_in_refusal(json.error().message)
+                              : refusal(status_of(json.error().code), json.error().message));
+  } else if (request.path == "/events") {
+    begin_events(connection);
+  } else if (request.method == "POST" && request.path == "/session") {
+    const std::string cookie = gate_.begin_session(request, connection.token, clock_.monotonic());
+    connection.say(answer_of(200, "application/json", *json, "Set-Cookie: " + cookie + "\r\n"));
+  } else {
+    connection.say(answer_of(200, "application/json", *json));
+  }
+}
+
+// Returns false if the reader's token is no longer good. With another sight all is sent once more.
+bool PageServer::look_at_rights(Connection& connection) const {
+  if (!has_readers()) return true;
+  const auto sight = hooks_.readers->sight(connection.token);
+  if (sight == nullptr) return false;
+  if (connection.sight != nullptr && sight != connection.sight && *sight != *connection.sight) {
+    connection.seen = 0;
+  }
+  connection.sight = sight;
+  return true;
 }
 
 // A browser that has not taken the last update gets no other one, so what waits for it is bounded
 // by the size of the board; it must have taken it after a while.
 void PageServer::update(Connection& connection, base::Duration now) {
   if (!connection.is_stream || connection.is_sending()) return;
+  if (!look_at_rights(connection)) {
+    connection.socket.reset();
+    return;
+  }
   connection.until = base::Duration::max();
   const bool is_first = connection.seen == 0;
+  if (is_first && first_pictures() >= kFirstPicturesMax) return;
   if (!is_first && now - connection.updated < options_.update_every) return;
   const bool is_news = board_.version() != connection.seen;
   if (!is_news && now - connection.updated < kBeat) return;
-  Board::Update update = board_.since(connection.seen, clock_.wall());
+  Board::Update update = board_.since(connection.seen, clock_.wall(), connection.sight.get());
+  connection.is_first_picture = is_first;
   connection.seen = update.version;
   connection.updated = now;
   connection.until = now + options_.patience;
@@ -351,12 +481,22 @@ void PageServer::update(Connection& connection, base::Duration now) {
   connection.sent = 0;
 }
 
+std::size_t PageServer::first_pictures() const {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      connections_, [](const auto& each) { return each->is_first_picture && each->is_sending(); }));
+}
+
 int PageServer::wait_ms(base::Duration now) const {
   base::Duration wait = std::chrono::hours{1};
+  const bool is_crowded = first_pictures() >= kFirstPicturesMax;
   for (const auto& each : connections_) {
     if (each->until != base::Duration::max()) wait = std::min(wait, each->until - now);
     if (each->call.valid()) wait = std::min(wait, kLookForCalls);
     if (!each->is_stream || each->is_sending()) continue;
+    if (each->seen == 0 && is_crowded) {
+      wait = std::min(wait, kLookForCalls);
+      continue;
+    }
     const bool is_news = board_.version() != each->seen;
     wait = std::min(wait, each->updated + (is_news ? options_.update_every : kBeat) - now);
   }

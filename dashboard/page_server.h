@@ -1,16 +1,18 @@
-// PageServer: the page over HTTP on 127.0.0.1, for the browsers of one user. What the page shows is
-// a Board; changes go to each browser as server-sent events.
+// PageServer: the page over HTTP, on 127.0.0.1 for the browsers of one user, or on all addresses
+// for several readers, each of whom has a token. What the page shows is a Board; changes go to each
+// browser as server-sent events.
 //
 // One thread and poll(). All that clients can take is bounded: the number of connections, the size
-// and time of a request, and the text that waits for a slow browser. A connection that another user
-// of this machine has opened is answered with 403 before a byte of it is read.
+// and time of a request, and the text that waits for a slow browser. With one user, a connection
+// that another user of this machine has opened is answered with 403 before a byte of it is read.
 //
 //   GET  /, /app.js, …   the page's files: no secrets are in them
-//   POST /session        the one-time code as body; the answer sets the cookie
-//   GET  /session        is the cookie good? (cookie)
-//   GET  /events         the board, then what changes of it (cookie)
-//   GET  /job?ns=&name=  about one job (cookie)
-//   POST /control, …     what the hooks take, as JSON (cookie)
+//   GET  /healthz        is the server alive? Of several readers only, by whatever name
+//   POST /session        the one-time code, or the reader's token, as body; the answer sets the
+//   cookie GET  /session        is the cookie good, or the token? Who is the reader? (cookie) POST
+//   /sign-out       ends the cookie's session (cookie) GET  /events         the board, then what
+//   changes of it (cookie) GET  /job?ns=&name=  about one job (cookie) POST /control, …     what
+//   the hooks take, as JSON (cookie)
 #pragma once
 
 #include <sys/types.h>
@@ -21,12 +23,14 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "base/time.h"
 #include "dashboard/board.h"
 #include "dashboard/gatekeeper.h"
 #include "dashboard/peer_owner.h"
+#include "dashboard/readers.h"
 #include "kube/clock.h"
 #include "linux/file_descriptor.h"
 
@@ -40,15 +44,23 @@ class PageServer {
     base::Duration patience = std::chrono::seconds{10};
     // Between two updates of a browser.
     base::Duration update_every = std::chrono::milliseconds{250};
-    // The user who may read the page.
+    // The user who may read the page, if there is one.
     uid_t reader = 0;
+    // Names by which several readers reach the page, over https.
+    std::vector<std::string> hosts{};
   };
+  using Text = base::Result<std::string>;
   struct Hooks {
+    // Null: the page is one user's, who has the code, and all `token`s below are "". Must live
+    // longer.
+    Readers* readers = nullptr;
     // Returns JSON about a job; called on a thread of its own, a few at a time.
-    std::function<base::Result<std::string>(const std::string& ns, const std::string& name)> job{};
+    std::function<Text(const std::string& token, const std::string& ns, const std::string& name)>
+        job{};
     // What a browser posts, by path: each does what the body of a request asks for. Returns JSON;
     // the message of an error is shown to the reader. Called as `job` is.
-    std::map<std::string, std::function<base::Result<std::string>(const std::string& body)>> posts{};
+    std::map<std::string, std::function<Text(const std::string& token, const std::string& body)>>
+        posts{};
     // A browser has signed in, so there is a new code.
     std::function<void(const std::string& address)> on_new_code{};
     std::function<std::optional<uid_t>(const LoopbackConnection&)> owner = owner_of;
@@ -78,11 +90,17 @@ class PageServer {
   void answer(Connection& connection, const HttpRequest& request);
   void answer_signed_in(Connection& connection, const HttpRequest& request);
   void sign_in(Connection& connection, const HttpRequest& request);
-  void begin_call(Connection& connection, std::function<base::Result<std::string>()> call);
+  void answer_known(Connection& connection, const HttpRequest& request);
+  void admit(Connection& connection, const HttpRequest& request, std::string token);
+  void begin_call(Connection& connection, std::function<Text()> call);
   void begin_events(Connection& connection);
   void take_answer(Connection& connection);
+  bool look_at_rights(Connection& connection) const;
+  std::size_t first_pictures() const;
   void update(Connection& connection, base::Duration now);
   int wait_ms(base::Duration now) const;
+
+  bool has_readers() const { return hooks_.readers != nullptr; }
 
   const os::FileDescriptor listener_;
   const os::FileDescriptor wake_;  // readable once there is something to look at

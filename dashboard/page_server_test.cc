@@ -63,11 +63,13 @@ class PageServerTest : public testing::Test {
   void start(PageServer::Hooks hooks) {
     thread_ = {};
     server_.reset();
-    hooks.job = [](const std::string& ns, const std::string& name) -> base::Result<std::string> {
+    hooks.job = [](const std::string&, const std::string& ns,
+                   const std::string& name) -> base::Result<std::string> {
       if (name != "train") return base::Error{base::Code::kNotFound, "no job " + name};
       return "{\"of\":\"" + ns + "\"}";
     };
-    hooks.posts["/control"] = [this](const std::string& body) -> base::Result<std::string> {
+    hooks.posts["/control"] = [this](const std::string&,
+                                     const std::string& body) -> base::Result<std::string> {
       ++controls_;
       if (body == "refuse") return base::Error{base::Code::kPermissionDenied, "you may not"};
       return "{\"did\":\"" + body + "\"}";
@@ -177,8 +179,7 @@ TEST_F(PageServerTest, ControlsNothingForOthers) {
   for (const char* headers :
        {"", "Origin: http://evil.example\r\n", "Origin: null\r\n", "Origin: http://127.0.0.1:1\r\n",
         "Origin: http://localhost\r\n", "Referer: http://127.0.0.1/\r\n"}) {
-    EXPECT_THAT(ask("POST /control", own + headers, "hold"), StartsWith("HTTP/1.1 403"))
-        << headers;
+    EXPECT_THAT(ask("POST /control", own + headers, "hold"), StartsWith("HTTP/1.1 403")) << headers;
   }
   EXPECT_THAT(ask("POST /control", own + origin() + "Sec-Fetch-Site: cross-site\r\n", "hold"),
               StartsWith("HTTP/1.1 403"));
@@ -245,7 +246,7 @@ TEST_F(PageServerTest, GivesUpTheOldestOfManySilentConnections) {
 }
 
 TEST_F(PageServerTest, RefusesLargeRequests) {
-  EXPECT_THAT(ask("POST /session", origin(), std::string(2000, 'x')), StartsWith("HTTP/1.1 413"));
+  EXPECT_THAT(ask("POST /session", origin(), std::string(20'000, 'x')), StartsWith("HTTP/1.1 413"));
 }
 
 TEST(PageServer, SaysThatAPortIsInUse) {

@@ -26,12 +26,34 @@ base::Result<std::unique_ptr<Connection>> Connection::open(const ConnectOptions&
   const base::Result<kube::TransportConfig> config =
       kube::default_config(options.kubeconfig, options.overrides);
   if (!config) return config.error();
+  return open(*config, options);
+}
+
+base::Result<std::unique_ptr<Connection>> Connection::open_as(const std::string& token,
+                                                              const ConnectOptions& options) {
+  CHECK(!token.empty(), "a reader without a token");
+  const auto own = kube::default_config(options.kubeconfig, options.overrides);
+  if (!own) return own.error();
+  kube::TransportConfig config;
+  config.server = own->server;
+  config.ca_pem = own->ca_pem;
+  config.ca_file = own->ca_file;
+  config.insecure_skip_tls_verify = own->insecure_skip_tls_verify;
+  config.tls_server_name = own->tls_server_name;
+  config.proxy_url = own->proxy_url;
+  config.origin = own->origin;
+  config.bearer_token = token;
+  return open(config, options);
+}
+
+base::Result<std::unique_ptr<Connection>> Connection::open(const kube::TransportConfig& config,
+                                                           const ConnectOptions& options) {
   std::unique_ptr<Connection> connection{new Connection};
   base::Result<std::unique_ptr<kube::HttpTransport>> transport =
-      kube::HttpTransport::create(*config, connection->clock_);
+      kube::HttpTransport::create(config, connection->clock_);
   if (!transport) return transport.error();
   connection->transport_ = std::move(transport).value();
-  connection->telling_.emplace(*connection->transport_, config->origin);
+  connection->telling_.emplace(*connection->transport_, config.origin);
   // A person waits for the answer: fail soon rather than try for minutes.
   kube::ClientOptions client;
   client.call.timeout = options.request_timeout.value_or(std::chrono::seconds{15});
@@ -43,7 +65,7 @@ base::Result<std::unique_ptr<Connection>> Connection::open(const ConnectOptions&
           kube::Client{*connection->telling_, connection->clock_, connection->sleeper_, client},
       .clock = connection->clock_,
       .sleeper = connection->sleeper_,
-      .ns = options.ns.empty() ? config->ns : options.ns,
+      .ns = options.ns.empty() ? config.ns : options.ns,
       .upgrader = connection->transport_.get()});
   return connection;
 }

@@ -21,10 +21,17 @@ class Connection {
   // Reads the kubeconfig; connects to nothing yet. The error names the file and what is wrong.
   static base::Result<std::unique_ptr<Connection>> open(const ConnectOptions& options);
 
+  // The same cluster as the user who has this token: no other way to log in is taken from the
+  // kubeconfig. REQUIRES: the token is not empty.
+  static base::Result<std::unique_ptr<Connection>> open_as(const std::string& token,
+                                                           const ConnectOptions& options);
+
   const Session& session() const { return *session_; }
 
  private:
   Connection() = default;
+  static base::Result<std::unique_ptr<Connection>> open(const kube::TransportConfig& config,
+                                                        const ConnectOptions& options);
 
   kube::SystemClock clock_;
   kube::ThreadSleeper sleeper_;

@@ -2,17 +2,16 @@
 
 #include <unistd.h>
 
+#include <array>
+#include <csignal>
 #include <nlohmann/json.hpp>
 #include <sstream>
-#include <stop_token>
 
 #include "api/wellknown.h"
+#include "cli/cluster/connect.h"
 #include "cli/cluster/explain.h"
 #include "cli/cluster/page_control.h"
-#include "cli/cluster/page_feed.h"
 #include "cli/cluster/page_whatif.h"
-#include "dashboard/board.h"
-#include "dashboard/page_server.h"
 #include "kube/api/pod.h"
 
 namespace cli {
@@ -21,6 +20,10 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kPodsShownMax = 200;
+
+// What readers ask for, by the path to which they post.
+constexpr std::array kPosts = {std::pair{"/control", &page_control},
+                               std::pair{"/whatif", &page_whatif}};
 
 // The pods of the job; none if the user may not read pods.
 Json pods_json(const Session& session, const std::string& name) {
@@ -61,17 +64,72 @@ base::Result<std::string> page_job_details(const Session& session, const std::st
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+base::Result<std::unique_ptr<SharedPage>> SharedPage::create(const Session& own,
+                                                             const DashboardOptions& options,
+                                                             ActAs act_as) {
+  std::unique_ptr<SharedPage> page{new SharedPage{own}};
+  dashboard::PageServer::Hooks hooks;
+  hooks.readers = &page->readers_;
+  hooks.job = [act_as](const std::string& token, const std::string& ns, const std::string& name) {
+    return act_as(token,
+                  [&](const Session& session) { return page_job_details(session, ns, name); });
+  };
+  for (const auto& [path, act] : kPosts) {
+    hooks.posts[path] = [act_as, act](const std::string& token, const std::string& body) {
+      return act_as(token, [&](const Session& session) { return act(session, body); });
+    };
+  }
+  auto server = dashboard::PageServer::create({.port = options.port, .hosts = options.hosts},
+                                              page->board_, own.clock, std::move(hooks));
+  if (!server) return server.error();
+  page->server_ = std::move(*server);
+  page->feed_ = std::make_unique<PageFeed>(own, "", page->board_);
+  page->loops_.start("readers",
+                     [page = page.get()](std::stop_token) { return page->readers_.step(); });
+  return page;
+}
+
+namespace {
+
+// The first process of a container ends by SIGTERM only if it says so; there is nothing to save.
+void end_by_signals() {
+  for (const int number : {SIGTERM, SIGINT}) std::signal(number, [](int) { ::_exit(0); });
+}
+
+int run_shared(const Session& session, const ConnectOptions& connect,
+               const DashboardOptions& options, Output output) {
+  const auto page = SharedPage::create(
+      session, options,
+      [&](const std::string& token, const auto& act) -> base::Result<std::string> {
+        const auto connection = Connection::open_as(token, connect);
+        if (!connection) return connection.error();
+        return act((*connection)->session());
+      });
+  if (!page) {
+    output.err << "kubectl-gang dashboard: " << page.error().message << "\n";
+    return kExitFailed;
+  }
+  output.out << "Jobs of all namespaces, on port " << (*page)->port()
+             << " of all addresses, for readers with a token of this cluster." << std::endl;
+  end_by_signals();
+  (*page)->serve(std::stop_token{});
+  return kExitOk;
+}
+
 // The server's thread is this one; the feed has its own. They end in the opposite order, since the
 // feed writes on the board and the board wakes the server.
-int run_dashboard(const Session& session, const DashboardOptions& options, Output output) {
+int run_own(const Session& session, const DashboardOptions& options, Output output) {
   const std::string ns = options.all_namespaces ? "" : session.ns;
   dashboard::Board board;
   dashboard::PageServer::Hooks hooks;
-  hooks.job = [&](const std::string& job_ns, const std::string& name) {
+  hooks.job = [&](const std::string&, const std::string& job_ns, const std::string& name) {
     return page_job_details(session, job_ns, name);
   };
-  hooks.posts["/control"] = [&](const std::string& body) { return page_control(session, body); };
-  hooks.posts["/whatif"] = [&](const std::string& body) { return page_whatif(session, body); };
+  for (const auto& [path, act] : kPosts) {
+    hooks.posts[path] = [&session, act](const std::string&, const std::string& body) {
+      return act(session, body);
+    };
+  }
   hooks.on_new_code = [&](const std::string& address) {
     output.out << "A browser has signed in. For another one: " << address << std::endl;
   };
@@ -87,6 +145,14 @@ int run_dashboard(const Session& session, const DashboardOptions& options, Outpu
              << (*server)->address() << std::endl;
   (*server)->serve(std::stop_token{});
   return kExitOk;
+}
+
+}  // namespace
+
+int run_dashboard(const Session& session, const ConnectOptions& connect,
+                  const DashboardOptions& options, Output output) {
+  return options.shared ? run_shared(session, connect, options, output)
+                        : run_own(session, options, output);
 }
 
 }  // namespace cli

@@ -112,11 +112,10 @@ bool PageFeed::has_synced() const {
 base::Duration PageFeed::publish() {
   const bool synced = has_synced();
   publish_partitions();
-  const nlohmann::ordered_json json = {
-      {"began", base::micros_since_epoch(began_)},
-      {"ns", ns_},
-      {"home", home_},
-      {"synced", synced}};
+  const nlohmann::ordered_json json = {{"began", base::micros_since_epoch(began_)},
+                                       {"ns", ns_},
+                                       {"home", home_},
+                                       {"synced", synced}};
   board_.set("about", "server", json.dump());
   return synced ? base::Duration{std::chrono::hours{24}} : std::chrono::milliseconds{100};
 }
@@ -127,7 +126,8 @@ void PageFeed::publish_partitions() {
   std::set<std::string> found;
   for (const auto& partition : partitions_.snapshot()) {
     found.insert(partition->metadata.name);
-    board_.set("partitions", partition->metadata.name, page_partition(*partition, nodes));
+    board_.set("partitions", partition->metadata.name, page_partition(*partition, nodes),
+               page_scope("partitions"));
   }
   for (const std::string& name : shown_) {
     if (!found.contains(name)) board_.remove("partitions", name);
@@ -140,7 +140,7 @@ void PageFeed::on_job(const JobPointer& job) {
   if (job->spec.test_only.value_or(false)) return;
   std::vector<PageStay>& stays = stays_[job->metadata.uid];
   follow_stays(stays, job->status, clock_.wall());
-  board_.set("jobs", job->metadata.uid, page_job(job, stays));
+  board_.set("jobs", job->metadata.uid, page_job(job, stays), page_scope("jobs", job->metadata.ns));
   if (job->spec.array) tasks_.on_array(*job, clock_.wall());
 }
 
@@ -158,7 +158,7 @@ void PageFeed::on_job_gone(const JobPointer& job) {
   if (!stays.empty() && !stays.back().to) stays.back().to = clock_.wall();
   nlohmann::ordered_json last = nlohmann::ordered_json::parse(page_job(job, stays));
   last["gone"] = true;
-  board_.set("jobs", uid, last.dump());
+  board_.set("jobs", uid, last.dump(), page_scope("jobs", job->metadata.ns));
   gone_.push_back(uid);
   if (gone_.size() > kGoneMax) {
     board_.remove("jobs", gone_.front());
@@ -168,7 +168,8 @@ void PageFeed::on_job_gone(const JobPointer& job) {
 
 void PageFeed::on_timetable(const kube::NodeTimetable& timetable) {
   in_force_.try_emplace(timetable.metadata.name, clock_.wall());
-  board_.set("nodes", timetable.metadata.name, page_timetable(timetable));
+  board_.set("nodes", timetable.metadata.name, page_timetable(timetable),
+             page_scope("nodetimetables"));
 }
 
 void PageFeed::on_timetable_gone(const kube::NodeTimetable& timetable, base::Instant since) {
@@ -176,7 +177,7 @@ void PageFeed::on_timetable_gone(const kube::NodeTimetable& timetable, base::Ins
   std::string json = page_past(timetable, since, clock_.wall());
   if (json.empty() || timetable.spec.pods.empty()) return;
   past_.push_back(std::to_string(++past_count_));
-  board_.set("past", past_.back(), std::move(json));
+  board_.set("past", past_.back(), std::move(json), page_scope("nodetimetables"));
   if (past_.size() > kPastMax) {
     board_.remove("past", past_.front());
     past_.pop_front();

@@ -28,6 +28,7 @@ namespace cli {
 //   partitions/NAME  page_partition, with the nodes that its selector finds
 //   about/server     since when the page watches, whose jobs, and whether the first lists are there
 //   notes/KIND       why a kind is not up to date: {"text", "at", "refused"}
+// The scope of each is the right to list it (page_scope()); about and notes are for all readers.
 class PageFeed {
  public:
   // Jobs of namespace `ns`, "" = all. Starts five threads; both must live longer.

@@ -135,29 +135,32 @@ Json page_members(const kube::PartitionSpec& spec,
 Json page_state(const kube::Job& job, const std::optional<QueueLine>& line,
                 const std::vector<PageStay>& stays) {
   const kube::JobStatus& status = job.status;
-  return {
-      {"id", status.job_id ? Json(*status.job_id) : Json(nullptr)},
-      {"partition", line ? line->partition : status.partition},
-      {"state",
-       line ? line->moment.code : state_code(status.state.value_or(kube::JobState::kPending))},
-      {"reason", line ? line->reason : status.reason},
-      {"message", status.message},
-      {"nodes", node_count(job)},
-      {"hostlist", status.allocation ? status.allocation->hostlist : ""},
-      {"held", status.held.has_value() || job.spec.control.hold.value_or(false)},
-      {"submit",
-       page_instant(status.submit_time ? *status.submit_time : job.metadata.creation_timestamp)},
-      {"start", page_instant(status.start_time)},
-      {"end", page_instant(status.end_time)},
-      {"limit",
-       page_duration(status.time_limit ? status.time_limit : job.spec.schedule.time_limit)},
-      {"ran", page_elapsed(status.run_time)},
-      {"suspended", page_elapsed(status.suspend_time)},
-      {"exit", status.exit_code ? Json(*status.exit_code) : Json(nullptr)},
-      {"stays", page_stays(stays)}};
+  return {{"id", status.job_id ? Json(*status.job_id) : Json(nullptr)},
+          {"partition", line ? line->partition : status.partition},
+          {"state",
+           line ? line->moment.code : state_code(status.state.value_or(kube::JobState::kPending))},
+          {"reason", line ? line->reason : status.reason},
+          {"message", status.message},
+          {"nodes", node_count(job)},
+          {"hostlist", status.allocation ? status.allocation->hostlist : ""},
+          {"held", status.held.has_value() || job.spec.control.hold.value_or(false)},
+          {"submit", page_instant(status.submit_time ? *status.submit_time
+                                                     : job.metadata.creation_timestamp)},
+          {"start", page_instant(status.start_time)},
+          {"end", page_instant(status.end_time)},
+          {"limit",
+           page_duration(status.time_limit ? status.time_limit : job.spec.schedule.time_limit)},
+          {"ran", page_elapsed(status.run_time)},
+          {"suspended", page_elapsed(status.suspend_time)},
+          {"exit", status.exit_code ? Json(*status.exit_code) : Json(nullptr)},
+          {"stays", page_stays(stays)}};
 }
 
 }  // namespace
+
+std::string page_scope(const std::string& resource, const std::string& ns) {
+  return ns.empty() ? resource : resource + "/" + ns;
+}
 
 void follow_stays(std::vector<PageStay>& stays, const kube::JobStatus& status, base::Instant now) {
   const bool is_over = status.state && kube::is_final(*status.state);
@@ -179,15 +182,15 @@ std::string page_job(const std::shared_ptr<const kube::Job>& job,
   const std::optional<QueueLine> line = page_line(job);
   const kube::Condition* const accepted = kube::find_condition(status.conditions, kube::kAccepted);
   Json json = page_state(*job, line, stays);
-  json.update({{"ns", job->metadata.ns},
-               {"name", job->metadata.name},
-               {"batchJob", batch_job_of(*job)},
-               {"priority", status.priority.value_or(0)},
-               {"refused",
-                accepted != nullptr && accepted->status == kube::ConditionStatus::kFalse},
-               {"expected", line ? page_instant(line->expected_start) : Json(nullptr)},
-               {"plannedNodes", line ? line->planned_nodes : ""},
-               {"planned", line ? page_names(line->planned_nodes) : Json::array()}});
+  json.update(
+      {{"ns", job->metadata.ns},
+       {"name", job->metadata.name},
+       {"batchJob", batch_job_of(*job)},
+       {"priority", status.priority.value_or(0)},
+       {"refused", accepted != nullptr && accepted->status == kube::ConditionStatus::kFalse},
+       {"expected", line ? page_instant(line->expected_start) : Json(nullptr)},
+       {"plannedNodes", line ? line->planned_nodes : ""},
+       {"planned", line ? page_names(line->planned_nodes) : Json::array()}});
   if (job->spec.array) json["array"] = page_array(*job);
   return page_text(json);
 }

@@ -16,6 +16,10 @@
 
 namespace cli {
 
+// A scope of the board is what it takes the right to list: "jobs/NAMESPACE", or "RESOURCE" of a
+// kind without namespaces; all of them of the group kubegang.io.
+std::string page_scope(const std::string& resource, const std::string& ns = "");
+
 // A stay of a job on nodes: from its allocation, or from its start if that is known, to its end.
 struct PageStay {
   std::string hostlist;

@@ -38,7 +38,8 @@ void PageTasks::on_array(const kube::Job& array, base::Instant now) {
     auto one = std::make_shared<kube::Job>(like);
     one->status = kube::task_status(entry, array.status);
     follow_stays(task.stays, one->status, now);
-    board_.set("tasks", board_name(uid, entry.task), page_task(one, entry.task, task.stays));
+    board_.set("tasks", board_name(uid, entry.task), page_task(one, entry.task, task.stays),
+               page_scope("jobs", array.metadata.ns));
   }
   const auto known = tasks_.find(uid);
   if (known == tasks_.end()) return;
@@ -85,7 +86,8 @@ void PageTasks::end(const kube::Job& array, int number, kube::JobState state, ba
   one->status.partition = array.status.partition;
   one->status.start_time = task.stays.back().from;
   one->status.end_time = task.stays.back().to;
-  board_.set("tasks", board_name(uid, number), page_task(one, number, task.stays));
+  board_.set("tasks", board_name(uid, number), page_task(one, number, task.stays),
+             page_scope("jobs", array.metadata.ns));
   ended_.emplace_back(uid, number);
   if (ended_.size() <= kEndedMax) return;
   const auto [oldest, oldest_number] = ended_.front();

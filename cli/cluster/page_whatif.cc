@@ -18,9 +18,9 @@ using Json = nlohmann::ordered_json;
 // Fields of the question, and the option of sbatch that each is. A value stands behind its "=", so
 // it is never read as another option.
 constexpr std::array kQuestionOptions = {
-    std::pair{"nodes", "--nodes="}, std::pair{"time", "--time="},
+    std::pair{"nodes", "--nodes="},         std::pair{"time", "--time="},
     std::pair{"partition", "--partition="}, std::pair{"qos", "--qos="},
-    std::pair{"cpus", "--cpus-per-task="}, std::pair{"gpus", "--gres=gpu:"}};
+    std::pair{"cpus", "--cpus-per-task="},  std::pair{"gpus", "--gres=gpu:"}};
 
 std::string question_field(const Json& json, const char* field) {
   const auto found = json.find(field);

@@ -1,6 +1,7 @@
 import { JobPanel } from "./job_panel.ts";
 import { NodesView } from "./nodes_view.ts";
 import { QueueView, readFilter } from "./queue_view.ts";
+import { signInForm, signOut, wantsToken } from "./sign_in.ts";
 import { isFinal, isWaiting, State } from "./state.ts";
 import { element } from "./text.ts";
 import { WhatIfView } from "./whatif_view.ts";
@@ -134,10 +135,35 @@ function follow(): void {
   };
 }
 
+/** Who reads, where there are several. */
+async function greet(answer: Response): Promise<void> {
+  const { user } = (await answer.json()) as { user?: string };
+  const box = byId("user");
+  box.hidden = user === undefined;
+  if (user === undefined) return;
+  const leave = element("button", { type: "button" }, "Sign out");
+  leave.addEventListener("click", () => void signOut());
+  box.replaceChildren(element("span", {}, user), leave);
+}
+
+/** Asks for a token; what was on the screen was another session's. */
+function askForToken(why: string): void {
+  source?.close();
+  setLive("", false);
+  byId("user").hidden = true;
+  state.clear();
+  panel.show("");
+  main.replaceChildren(signInForm(why, () => void begin()));
+}
+
 /** A server that was started again knows no cookie of before; one that is away may come back. */
 async function again(): Promise<void> {
   try {
     const answer = await fetch("session");
+    if (wantsToken(answer)) {
+      askForToken("Your session has ended: the token is no longer good, or the server was started again.");
+      return;
+    }
     if (answer.status === 401 || answer.status === 403) {
       closed("This page has ended", "Its server was started again. Open the address that it has printed:");
       return;
@@ -162,6 +188,10 @@ async function begin(): Promise<void> {
   show();
   const isNew = await signIn();
   const probe = await fetch("session");
+  if (wantsToken(probe)) {
+    askForToken("");
+    return;
+  }
   if (probe.status === 401 || probe.status === 403) {
     closed(
       isNew ? "Open the page by its address" : "This address has been used",
@@ -169,6 +199,7 @@ async function begin(): Promise<void> {
     );
     return;
   }
+  if (probe.ok) await greet(probe);
   follow();
 }
 

@@ -30,6 +30,7 @@ interface Theme {
   now: string;
   warn: string;
   link: string;
+  foreign: string;
   dark: boolean;
 }
 
@@ -249,8 +250,7 @@ export class NodesView {
       Enter: () => {
         const row = nodes[this.selected];
         const picked = row && this.pick(row.node, this.state.now());
-        const first = picked?.jobs.find((each) => each.runs) ?? picked?.jobs[0];
-        if (first) this.open(first.at.job.ns, first.at.job.name);
+        if (picked) this.openFirst(picked);
       },
     };
     const act = acts[event.key];
@@ -275,7 +275,12 @@ export class NodesView {
 
   private openAtPointer(): void {
     const picked = this.pointed();
-    const job = picked?.jobs.find((each) => each.runs) ?? picked?.jobs[0];
+    if (picked) this.openFirst(picked);
+  }
+
+  private openFirst(picked: Picked): void {
+    const own = picked.jobs.filter(({ at }) => !at.job.foreign);
+    const job = own.find((each) => each.runs) ?? own[0];
     if (job) this.open(job.at.job.ns, job.at.job.name);
   }
 
@@ -306,7 +311,7 @@ export class NodesView {
     const trouble = this.state.trouble(picked.node);
     const jobs = picked.jobs.map(
       ({ at, runs, planned }) =>
-        `job ${at.job.id ?? ""} ${titleOf(at.job)} ${planned ? "is planned" : runs ? "runs" : "is frozen"}`,
+        `${at.job.foreign ? "" : `job ${at.job.id ?? ""} `}${titleOf(at.job)} ${planned ? "is planned" : runs ? "runs" : "is frozen"}`,
     );
     if (this.supposed?.on.includes(picked.node)) jobs.push("your job would run here");
     return `${picked.node}: ${jobs.join(", ") || "no job"}${trouble ? `; ${trouble}` : ""}`;
@@ -634,7 +639,7 @@ export class NodesView {
     const end = this.xOf(to);
     const own = height / Math.max(1, jobs.length);
     jobs.forEach((at, i) => {
-      c.fillStyle = jobColor(at.uid, this.theme.dark);
+      c.fillStyle = this.colorOf(at);
       const starts = at.job.state === "CF" && at.to === null;
       const alpha = c.globalAlpha;
       if (starts) c.globalAlpha = alpha * 0.5;
@@ -643,10 +648,14 @@ export class NodesView {
     });
   }
 
+  private colorOf(at: OnNode): string {
+    return at.job.foreign ? this.theme.foreign : jobColor(at.uid, this.theme.dark);
+  }
+
   private drawPlan(at: OnNode, from: number, to: number, y: number, height: number): void {
     const c = this.context;
     c.save();
-    c.strokeStyle = jobColor(at.uid, this.theme.dark);
+    c.strokeStyle = this.colorOf(at);
     c.fillStyle = c.strokeStyle;
     c.globalAlpha = 0.18;
     c.fillRect(this.xOf(from), y, this.xOf(to) - this.xOf(from), height);
@@ -699,7 +708,7 @@ export class NodesView {
     );
     for (const { uid, at, runs, planned } of picked.jobs) {
       const dot = element("i", { class: "dot" });
-      dot.style.background = jobColor(uid, this.theme.dark);
+      dot.style.background = this.colorOf(at);
       const next = this.state.nextSwitch(uid, now);
       const live = Math.abs(picked.t - now) < this.span / 50;
       const code = this.state.stateAt(uid, at.job, now);
@@ -710,7 +719,7 @@ export class NodesView {
           : (runs ? "runs" : "frozen") +
             (live && next !== null ? `, ${runs ? "until" : "next turn"} ${clockText(next, 1)}` : "");
       this.tip.append(
-        element("div", {}, dot, element("b", {}, titleOf(at.job)), ` job ${at.job.id ?? "–"}` +
+        element("div", {}, dot, element("b", {}, titleOf(at.job)), at.job.foreign ? "" : ` job ${at.job.id ?? "–"}` +
           (at.job.task === undefined ? "" : `, task ${at.job.task} of an array`) + `, ${at.job.ns}`),
         element("div", { class: "faint" }, what),
       );
@@ -765,6 +774,7 @@ function readTheme(): Theme {
     now: value("--accent"),
     warn: value("--warn"),
     link: value("--link"),
+    foreign: value("--foreign"),
     dark: matchMedia("(prefers-color-scheme: dark)").matches,
   };
 }

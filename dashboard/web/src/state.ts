@@ -37,6 +37,7 @@ export interface Job {
   gone?: boolean;
   array?: ArrayFacts;
   task?: number; // its number, of a task of an array
+  foreign?: boolean; // known by its pods alone: the reader may not list the jobs of its namespace
 }
 
 export interface ArrayFacts {
@@ -111,7 +112,7 @@ const FINAL = new Set(["CD", "F", "CA", "TO", "PR", "NF", "OOM", "DL"]);
 export const isFinal = (job: Job) => job.gone === true || FINAL.has(job.state);
 /** As commands take it: "sweep", "sweep_3". */
 export const titleOf = (job: Job) =>
-  (job.batchJob ? `job/${job.batchJob}` : job.name) + (job.task === undefined ? "" : `_${job.task}`);
+  job.foreign ? `a job of ${job.ns}` : (job.batchJob ? `job/${job.batchJob}` : job.name) + (job.task === undefined ? "" : `_${job.task}`);
 export const isWaiting = (job: Job) => !job.gone && job.state === "PD";
 
 const collator = new Intl.Collator("en", { numeric: true });
@@ -178,6 +179,13 @@ export class State {
     this.version++;
   }
 
+  /** Forgets all: the reader has no session. */
+  clear(): void {
+    for (const kind of Object.values(this.kinds)) kind.clear();
+    this.hasData = false;
+    this.version++;
+  }
+
   get began(): number {
     return this.kinds.about.get("server")?.began ?? 0;
   }
@@ -203,6 +211,7 @@ export class State {
     for (const all of this.pasts.values()) all.sort((a, b) => a.from - b.from);
     for (const [uid, job] of this.kinds.jobs) this.addStays(uid, job);
     for (const tasks of this.tasks.values()) for (const { uid, job } of tasks) this.addStays(uid, job);
+    this.addForeign();
     for (const all of this.stays.values()) {
       all.sort((a, b) => (a.job.id ?? Infinity) - (b.job.id ?? Infinity) || (a.uid < b.uid ? -1 : 1));
     }
@@ -213,6 +222,22 @@ export class State {
       for (const node of stay.on) {
         const all = this.stays.get(node) ?? [];
         all.push({ uid, job, from: stay.from, to: stay.to });
+        this.stays.set(node, all);
+      }
+    }
+  }
+
+  /** Jobs of which there are only pods that take turns: without them their nodes would look free. */
+  private addForeign(): void {
+    for (const [node, table] of this.kinds.nodes) {
+      for (const pod of table.pods) {
+        if (this.kinds.jobs.has(pod.job.split("_")[0]!)) continue;
+        const job: Job = { id: null, ns: pod.ns, name: "", batchJob: "", partition: "", state: "R", reason: "",
+          message: "", nodes: 1, hostlist: node, priority: 0, held: false, refused: false, submit: null, start: null,
+          end: null, expected: null, plannedNodes: "", planned: [], limit: null, ran: null, suspended: null,
+          exit: null, stays: [], foreign: true };
+        const all = this.stays.get(node) ?? [];
+        all.push({ uid: pod.job, job, from: this.began, to: null });
         this.stays.set(node, all);
       }
     }

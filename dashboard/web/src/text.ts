@@ -104,5 +104,5 @@ export function reasonText(job: Job): string {
 
 /** A word of a shell: as it is if it is plain, else in single quotes. */
 export function shellWord(word: string): string {
-  return /^[A-Za-z0-9._-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+  return /^[A-Za-z0-9._:-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }

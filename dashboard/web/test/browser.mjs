@@ -221,6 +221,32 @@ async function testWhatIf(page, env) {
   console.log("ok: what if says what kubectl gang whatif says, and draws it");
 }
 
+/** A page that several users share asks for a token, which then is nowhere in the page. */
+async function testSignIn(browser, origin) {
+  const page = await (await browser.createBrowserContext()).newPage();
+  const token = "a-token-of-this-test";
+  let isSignedIn = false;
+  await page.setRequestInterception(true);
+  page.on("request", (request) => {
+    if (new URL(request.url()).pathname !== "/session") return request.continue();
+    if (request.method() === "POST") isSignedIn = request.postData() === token;
+    if (isSignedIn) return request.respond({ status: 200, contentType: "application/json", body: JSON.stringify({ user: "ann" }) });
+    return request.respond({ status: 401, headers: { "WWW-Authenticate": "Bearer" }, contentType: "text/plain", body: "not this one\n" });
+  });
+  await page.goto(`${origin}/`);
+  await until("a form", () => page.evaluate(() => document.activeElement?.id === "token"));
+  await page.type("#token", "wrong");
+  await page.click(".signin button");
+  await until("a refusal", () => page.evaluate(() => document.querySelector(".signin [role=alert]").textContent === "not this one"));
+  await page.type("#token", token);
+  await page.click(".signin button");
+  await until("the user's name", () => page.evaluate(() => document.querySelector("#user").textContent.includes("ann")));
+  const left = await page.evaluate(() => document.documentElement.outerHTML + location.href + document.cookie + JSON.stringify({ ...localStorage, ...sessionStorage }));
+  assert.ok(!left.includes(token));
+  await page.close();
+  console.log("ok: a shared page asks for a token and keeps it nowhere");
+}
+
 /** The server's answers to a user who may only read: to one who had the right when the job was opened, and who had none. */
 async function testRights(page) {
   const refusal = "patch jobs.kubegang.io default/waits: forbidden: <b>no</b>";
@@ -329,6 +355,7 @@ async function test(browser, kubeconfig) {
   console.log("ok: the queue is filtered by the address, and says why a job waits");
 
   await testWhatIf(page, env);
+  await testSignIn(browser, new URL(address).origin);
   await testActions(page, env, new URL(address).origin);
   await testRights(page);
 

@@ -1,10 +1,12 @@
 // run(t) in the browser, by the examples of timetable/timetable_test.cc, and against brute force.
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { giveColors, jobColor } from "../src/color.ts";
 import { boundaryAfter, nextSwitch, runAt, runTime, share, type Timetable } from "../src/run.ts";
 import { State, titleOf } from "../src/state.ts";
 import { runTimeText, shellWord } from "../src/text.ts";
+import { stopsText, submitText } from "../src/whatif_view.ts";
 
 const S = 1e6;
 const pod = (job: string) => ({ job, ns: "a", ran: 0 });
@@ -106,4 +108,45 @@ test("a place in the queue counts jobs that share a partition and may start", ()
   state.apply({ now: 0, full: true, set: { jobs }, gone: {} });
   const place = (uid: string) => state.place(state.kinds.jobs.get(uid)!);
   assert.deepEqual(["a", "b", "c", "d", "e"].map(place), [2, 1, 2, 3, null]);
+});
+
+test("pods of jobs that the reader may not list are drawn, and nobody's name is in them", () => {
+  const state = new State();
+  const n1 = { ...two, plan: [], pods: [pod("own"), pod("hidden")] };
+  state.apply({ now: 0, full: true, set: { jobs: { own: { id: 1, state: "R", stays: [] } }, nodes: { n1 } }, gone: {} });
+  assert.deepEqual(state.staysOn("n1").map(({ uid, job }) => [uid, titleOf(job)]), [["hidden", "a job of a"]]);
+});
+
+test("the question of what if is a command, and its answer a sentence", () => {
+  assert.equal(submitText({ nodes: "4", time: "2:00:00", gpus: "2", cpus: "8", ns: "team-a" }),
+    "kubectl gang submit -N 4 -t 2:00:00 --ntasks-per-node=1 -c 8 --gres=gpu:2 --namespace=team-a job.sh");
+  assert.equal(stopsText(null), "It would stop no other job.");
+  assert.equal(stopsText({ suspended: 1, requeued: 2, canceled: 0, names: "train and 2 jobs of others" }),
+    "It would suspend 1 job and requeue 2 jobs: train and 2 jobs of others.");
+});
+
+/** WCAG: the ratio of the luminances of two colors. */
+function contrast(a: string, b: string): number {
+  const light = (hex: string) => {
+    const [r, g, bl] = [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16) / 255)
+      .map((v) => (v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r! + 0.7152 * g! + 0.0722 * bl!;
+  };
+  const [x, y] = [light(a), light(b)];
+  return (Math.max(x, y) + 0.05) / (Math.min(x, y) + 0.05);
+}
+
+test("text has the contrast of WCAG AA, dark and light", () => {
+  const css = readFileSync(process.env["PAGE_CSS"] ?? "app.css", "utf8");
+  const [light, dark] = [...css.matchAll(/:root \{([^}]*)\}/g)].slice(0, 2).map(([, body]) =>
+    Object.fromEntries([...body!.matchAll(/--([a-z]+): (#[0-9a-f]{6})/g)].map(([, name, value]) => [name!, value!])));
+  for (const theme of [light!, dark!]) {
+    for (const text of ["ink", "faint", "accent", "link", "warn", "good"]) {
+      for (const ground of ["paper", "card", "line"]) {
+        const ratio = contrast(theme[text]!, theme[ground]!);
+        assert.ok(ratio >= 4.5, `${text} on ${ground}: ${ratio.toFixed(2)}`);
+      }
+    }
+    assert.ok(contrast(theme["card"]!, theme["link"]!) >= 4.5, "the main button");
+  }
 });
