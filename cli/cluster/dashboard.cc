@@ -12,6 +12,7 @@
 #include "cli/cluster/explain.h"
 #include "cli/cluster/page_control.h"
 #include "cli/cluster/page_whatif.h"
+#include "cli/cluster/share.h"
 #include "kube/api/pod.h"
 
 namespace cli {
@@ -21,9 +22,18 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kPodsShownMax = 200;
 
+// The tree of accounts as `share -o json` says it; there is nothing to ask for.
+base::Result<std::string> page_shares(const Session& session, std::string_view) {
+  std::ostringstream out;
+  std::ostringstream err;
+  if (run_share(session, {.json = true}, {.out = out, .err = err}) == kExitOk) return out.str();
+  return base::Error{base::Code::kNotFound, err.str()};
+}
+
 // What readers ask for, by the path to which they post.
 constexpr std::array kPosts = {std::pair{"/control", &page_control},
-                               std::pair{"/whatif", &page_whatif}};
+                               std::pair{"/whatif", &page_whatif},
+                               std::pair{"/shares", &page_shares}};
 
 // The pods of the job; none if the user may not read pods.
 Json pods_json(const Session& session, const std::string& name) {

@@ -2,6 +2,7 @@
 // copy.
 import { Actions, type Refusals } from "./actions.ts";
 import { jobColor } from "./color.ts";
+import { LifeLine } from "./life.ts";
 import { nextSwitch, share } from "./run.ts";
 import { isWaiting, type Job, type State } from "./state.ts";
 import { TasksTable } from "./tasks_table.ts";
@@ -21,6 +22,7 @@ export class JobPanel {
   private details: Details | string = "";
   private readonly now = element("p", { class: "now", role: "status" });
   private readonly facts = element("div");
+  private life = new LifeLine();
   private readonly actions: Actions;
   private readonly tasks: TasksTable;
   private timer = 0;
@@ -46,6 +48,7 @@ export class JobPanel {
     this.shown = name;
     this.details = "";
     this.awaited = null;
+    this.life = new LifeLine();
     this.actions.reset();
     this.tasks.root.hidden = true;
     window.clearTimeout(this.timer);
@@ -60,7 +63,7 @@ export class JobPanel {
     close.addEventListener("click", () => this.close());
     const title = element("h2", { tabindex: "-1" }, dot, own);
     this.root.replaceChildren(close, title, element("p", { class: "faint" }, `namespace ${ns}`),
-      this.now, this.actions.root, this.tasks.root, this.facts);
+      this.now, this.life.root, this.actions.root, this.tasks.root, this.facts);
     this.facts.replaceChildren(element("p", { class: "loading" }, "Reading the job…"));
     title.focus();
     this.update();
@@ -117,6 +120,7 @@ export class JobPanel {
       }
       if (isWaiting(job)) text = `waiting: ${reasonText(job) || job.reason}`;
       if (job.array) text = stateText(code);
+      this.life.update(job, now, jobColor(uid, matchMedia("(prefers-color-scheme: dark)").matches));
       this.tasks.root.hidden = job.array === undefined;
       if (job.array) this.tasks.update(uid, job);
       // What can be asked for has changed with the job.

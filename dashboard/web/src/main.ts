@@ -1,3 +1,5 @@
+import { AccountsView } from "./accounts_view.ts";
+import { ClusterView } from "./cluster_view.ts";
 import { JobPanel } from "./job_panel.ts";
 import { NodesView } from "./nodes_view.ts";
 import { QueueView, readFilter } from "./queue_view.ts";
@@ -10,7 +12,7 @@ import { WhatIfView } from "./whatif_view.ts";
 const SILENCE_MS = 12_000;
 const RETRY_MS = 1500;
 
-const VIEWS = ["nodes", "queue", "whatif"] as const;
+const VIEWS = ["nodes", "queue", "whatif", "accounts", "cluster"] as const;
 type View = (typeof VIEWS)[number];
 
 const byId = (id: string) => document.getElementById(id)!;
@@ -52,6 +54,8 @@ const queue = new QueueView(
   openJob,
 );
 const whatif = new WhatIfView(state, nodes, (changed) => go("whatif", new URLSearchParams(changed)));
+const accounts = new AccountsView();
+const cluster = new ClusterView(state);
 const panel = new JobPanel(byId("panel"), state, () => {
   const { view, parameters } = route();
   parameters.delete("job");
@@ -66,7 +70,7 @@ function show(): void {
     else link.removeAttribute("aria-current");
   }
   if (!state.hasData) return;
-  const root = { nodes, queue, whatif }[view].root;
+  const root = { nodes, queue, whatif, accounts, cluster }[view].root;
   if (main.firstElementChild !== root) {
     whatif.leave();
     main.replaceChildren(root);
@@ -74,6 +78,8 @@ function show(): void {
   }
   if (view === "queue") queue.update(readFilter(parameters));
   else if (view === "whatif") whatif.update(parameters);
+  else if (view === "accounts") accounts.update();
+  else if (view === "cluster") cluster.update();
   else nodes.start();
   panel.show(parameters.get("job") ?? "");
 }
@@ -219,6 +225,15 @@ document.addEventListener("keydown", (event) => {
   if (route().view !== "queue") go("queue", new URLSearchParams());
   queue.focus();
 });
+// A digit leads to the view of that place.
+document.addEventListener("keydown", (event) => {
+  const view = VIEWS[Number(event.key) - 1];
+  const types = event.target instanceof HTMLInputElement || event.target instanceof HTMLTextAreaElement || event.target instanceof HTMLSelectElement;
+  if (!view || types || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+  event.preventDefault();
+  go(view, new URLSearchParams());
+  if (view === "whatif") whatif.focus();
+});
 window.setInterval(() => {
   if (performance.now() - heard > SILENCE_MS && source?.readyState === EventSource.OPEN) {
     source.close();
@@ -228,7 +243,7 @@ window.setInterval(() => {
   if (!state.hasData || isOver || document.hidden) return;
   showNotes();
   panel.update();
-  if (route().view === "queue") show();
+  if (route().view !== "nodes") show();
 }, 500);
 // For tests: what the page believes.
 Object.assign(window, { kubegang: { state, nodes } });

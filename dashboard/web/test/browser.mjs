@@ -221,6 +221,36 @@ async function testWhatIf(page, env) {
   console.log("ok: what if says what kubectl gang whatif says, and draws it");
 }
 
+/** Views of the whole cluster: the nodes of two gangs are in use, and there are no accounts. */
+async function testWholeCluster(page) {
+  await page.evaluate(() => (location.hash = "#/cluster"));
+  await until("the nodes in use", () => page.evaluate(() => {
+    const text = document.querySelector(".tiles")?.textContent ?? "";
+    const row = document.querySelector(".partitions tbody tr")?.textContent ?? "";
+    const [use, waits] = [...document.querySelectorAll(".chart canvas")].map((canvas) => canvas.getAttribute("aria-label") ?? "");
+    return text.includes("5 of 5") && row.includes("batch (default)") && /% of the nodes had a job/.test(use) && /2 jobs started/.test(waits);
+  }));
+  for (const [width, height] of [[1440, 720], [900, 640], [400, 760]]) await shot(page, `cluster-${width}`, width, height, width === 900, "#/cluster");
+  await page.setViewport({ width: 1280, height: 720 });
+  await page.evaluate(() => (location.hash = "#/accounts"));
+  await until("an empty state that teaches", () => page.evaluate(() => document.querySelector(".accountsview .empty pre")?.textContent.includes("accounts.yaml")));
+  await page.keyboard.press("1");
+  assert.equal(await page.evaluate(() => location.hash), "#/");
+  for (const width of [1440, 900, 400]) {
+    await page.setViewport({ width, height: 700 });
+    for (const view of ["", "queue", "whatif", "accounts", "cluster"]) {
+      const over = await page.evaluate(async (to) => {
+        location.hash = `#/${to}`;
+        await new Promise((done) => setTimeout(done, 100));
+        return document.documentElement.scrollWidth - window.innerWidth;
+      }, view);
+      assert.ok(over <= 0, `${view || "nodes"} is ${over} px wider than ${width} px`);
+    }
+  }
+  await page.setViewport({ width: 1280, height: 720 });
+  console.log("ok: the cluster's use and waits; accounts; no view is wider than 1440, 900 and 400 px");
+}
+
 /** A page that several users share asks for a token, which then is nowhere in the page. */
 async function testSignIn(browser, origin) {
   const page = await (await browser.createBrowserContext()).newPage();
@@ -355,6 +385,7 @@ async function test(browser, kubeconfig) {
   console.log("ok: the queue is filtered by the address, and says why a job waits");
 
   await testWhatIf(page, env);
+  await testWholeCluster(page);
   await testSignIn(browser, new URL(address).origin);
   await testActions(page, env, new URL(address).origin);
   await testRights(page);

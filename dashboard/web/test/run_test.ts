@@ -2,9 +2,12 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
+import { depths } from "../src/accounts_view.ts";
+import { busyNodes, median, waits } from "../src/cluster_view.ts";
 import { giveColors, jobColor } from "../src/color.ts";
 import { boundaryAfter, nextSwitch, runAt, runTime, share, type Timetable } from "../src/run.ts";
 import { State, titleOf } from "../src/state.ts";
+import { pieces } from "../src/life.ts";
 import { runTimeText, shellWord } from "../src/text.ts";
 import { stopsText, submitText } from "../src/whatif_view.ts";
 
@@ -110,6 +113,24 @@ test("a place in the queue counts jobs that share a partition and may start", ()
   assert.deepEqual(["a", "b", "c", "d", "e"].map(place), [2, 1, 2, 3, null]);
 });
 
+test("a node with several jobs is in use once", () => {
+  const state = new State();
+  const job = (submit: number, start: number, stays: object[]) =>
+    ({ id: 1, partition: "x", priority: 1, state: "R", submit, start, stays });
+  const jobs = {
+    a: job(0, 10 * S, [{ on: ["n1", "n2"], from: 10 * S, to: 30 * S }]),
+    b: job(5 * S, 20 * S, [{ on: ["n1"], from: 20 * S, to: null }]),
+    c: job(0, 90 * S, [{ on: ["n3"], from: 90 * S, to: null }]), // after what is asked about
+  };
+  state.apply({ now: 0, full: true, set: { jobs }, gone: {} });
+  const steps = busyNodes(state, ["n1", "n2", "n3"], 0, 50 * S);
+  assert.deepEqual(steps, [{ at: 0, busy: 0 }, { at: 10 * S, busy: 2 }, { at: 30 * S, busy: 1 }]);
+  assert.equal(busyNodes(state, ["n1"], 15 * S, 50 * S)[0]!.busy, 1);
+  assert.deepEqual(waits(state).map((each) => each.wait / S), [10, 15, 90]);
+  assert.equal(median([3, 1, 2]), 2);
+  assert.equal(median([]), null);
+});
+
 test("pods of jobs that the reader may not list are drawn, and nobody's name is in them", () => {
   const state = new State();
   const n1 = { ...two, plan: [], pods: [pod("own"), pod("hidden")] };
@@ -123,6 +144,20 @@ test("the question of what if is a command, and its answer a sentence", () => {
   assert.equal(stopsText(null), "It would stop no other job.");
   assert.equal(stopsText({ suspended: 1, requeued: 2, canceled: 0, names: "train and 2 jobs of others" }),
     "It would suspend 1 job and requeue 2 jobs: train and 2 jobs of others.");
+});
+
+test("accounts stand below their parents", () => {
+  const one = (account: string, parent?: string, namespace?: string) =>
+    ({ account, ...(parent ? { parent } : {}), ...(namespace ? { namespace } : {}), normShares: 0, usageSeconds: 0, effectiveUsage: 0 });
+  assert.deepEqual(depths([one("root"), one("physics", "root"), one("physics", undefined, "team-a"), one("optics", "physics")]), [0, 1, 2, 2]);
+});
+
+test("the life of a job is what it waited and where it was", () => {
+  const job = { submit: 0, state: "PD", end: null, stays: [{ on: ["n1", "n2"], from: 5 * S, to: 9 * S }] };
+  const told = (now: number, more: object) => pieces({ ...job, ...more } as never, now).map((p) => [p.what, p.from / S, p.to / S]);
+  assert.deepEqual(told(12 * S, {}), [["waited", 0, 5], ["ran", 5, 9], ["waited", 9, 12]]); // requeued
+  assert.deepEqual(told(12 * S, { state: "CD", end: 9 * S }), [["waited", 0, 5], ["ran", 5, 9]]);
+  assert.deepEqual(told(12 * S, { submit: null }), []);
 });
 
 /** WCAG: the ratio of the luminances of two colors. */
