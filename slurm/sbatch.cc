@@ -878,7 +878,8 @@ base::Result<BatchOptions> SbatchReader::finish(DeviceForm form) const {
     if (*request.tasks < request.min_nodes) {
       options.warnings.push_back("--ntasks " + std::to_string(*request.tasks) + " on --nodes " +
                                  std::to_string(request.min_nodes) + ": " +
-                                 std::to_string(*request.tasks) + " nodes are used");
+                                 std::to_string(*request.tasks) +
+                                 (*request.tasks == 1 ? " node is used" : " nodes are used"));
       request.min_nodes = *request.tasks;
     }
     request.max_nodes = std::min(*request.max_nodes, *request.tasks);

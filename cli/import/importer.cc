@@ -92,7 +92,8 @@ class Importer {
  private:
   FilePlace at(std::size_t line) const { return {file_, line}; }
   std::string named(FilePlace place, const std::string& name);
-  std::string changed_name(FilePlace place, const std::string& name, std::string result);
+  std::string changed_name(FilePlace place, const std::string& name, std::string result,
+                           const std::string& allowed);
   template <typename T>
   void name_object(FilePlace place, const std::string& name, T& object);
 
@@ -168,15 +169,16 @@ class Importer {
 
 // Returns the name as Kubernetes can have it, and reports a change.
 std::string Importer::named(FilePlace place, const std::string& name) {
-  return changed_name(place, name, kube_name(name));
+  return changed_name(place, name, kube_name(name), "lower case letters, digits, - and .");
 }
 
 // Tells that a name is another one here.
-std::string Importer::changed_name(FilePlace place, const std::string& name, std::string result) {
+std::string Importer::changed_name(FilePlace place, const std::string& name, std::string result,
+                                   const std::string& allowed) {
   if (result != name) {
     remarks_.add(RemarkKind::kNote, place,
                  slurm::in_quotes(name) + ": is named " + slurm::in_quotes(result) +
-                     " here, because Kubernetes takes lower case letters, digits and - only");
+                     " here, because Kubernetes takes " + allowed + " only");
   }
   return result;
 }
@@ -572,7 +574,8 @@ void Importer::read_user(const slurm::DumpLine& line, const std::string& account
             slurm::read_user_keys, back);
   if (!config) return;
   user.value.config = std::move(*config);
-  user.value.config.name = changed_name(at(line.number), line.name, kube_namespace(line.name));
+  user.value.config.name = changed_name(at(line.number), line.name, kube_namespace(line.name),
+                                        "lower case letters, digits and -");
   user.value.config.account = kube_name(account);
   users_.push_back(std::move(user));
 }
