@@ -235,7 +235,9 @@ int run_control(const Session& session, ControlVerb verb, const std::vector<std:
   for (const std::string& name : jobs) {
     const base::Result<kube::Job> changed = change_named_job(session, verb, name, output);
     if (changed) {
-      output.out << "job.kubegang.io/" << changed->metadata.name << " " << past_tense(verb)
+      // Of single tasks it says so: "sweep_[7,10-20] canceled".
+      const std::string tasks = name.substr(std::min(name.find('_'), name.size()));
+      output.out << "job.kubegang.io/" << changed->metadata.name << tasks << " " << past_tense(verb)
                  << of_batch_job(*changed) << "\n";
     } else {
       output.err << "kubectl-gang: " << changed.error().message << "\n";

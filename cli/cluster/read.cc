@@ -194,6 +194,12 @@ base::Result<kube::Job> find_job(const Session& session, const std::string& name
   }
   const base::Result<std::int64_t> number = read_number(name_or_number);
   if (!number) {
+    // No name in Kubernetes has it, so these are tasks of an array.
+    if (const std::size_t end = name_or_number.find('_'); end != std::string::npos) {
+      return base::Error{base::Code::kNotFound, "there is no job " + name_or_number +
+                                                    "; name the array as a whole, " +
+                                                    name_or_number.substr(0, end)};
+    }
     return session.client.get<kube::Job>({.ns = session.ns, .name = name_or_number});
   }
   base::Result<std::vector<kube::Job>> jobs = list_numbered(session, session.ns, *number, output);

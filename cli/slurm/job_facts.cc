@@ -284,9 +284,10 @@ JobFacts facts_of(const kube::Job& job, const std::vector<PartitionDefaults>& pa
       job, [](const std::string&) { return nullptr; }, now);
   // CF is a node that boots; here it would be a pod that starts.
   facts.state_code = moment.code == "CF" ? "R" : moment.code;
-  // A job that its user has suspended takes no turns.
+  // A job that its user or jobs of a higher tier have suspended takes no turns.
   const bool is_suspended =
-      job.status.state == kube::JobState::kSuspended && job.spec.control.suspend.value_or(false);
+      job.status.state == kube::JobState::kSuspended &&
+      (job.spec.control.suspend.value_or(false) || job.status.reason == "Preempted");
   if (facts.state_code == "R" && is_suspended) facts.state_code = "S";
   for (const State& state : kStates) {
     if (facts.state_code == state.code) facts.state = state.name;

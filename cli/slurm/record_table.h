@@ -46,10 +46,9 @@ class RecordTable {
       }
       Column column{.field = &*field, .width = field->width, .at_left = field->at_left};
       std::string width = word.substr(std::min(percent + 1, word.size()));
-      if (width.starts_with('-')) {
-        column.at_left = true;
-        width.erase(0, 1);
-      }
+      // SOURCE: a width that is given says the side, too.
+      if (!width.empty()) column.at_left = width.starts_with('-');
+      if (width.starts_with('-')) width.erase(0, 1);
       if (!width.empty()) {
         const auto count = slurm::parse_integer("width", width, {.min = 0, .max = kFormatWidthMax});
         if (!count) return count.error();

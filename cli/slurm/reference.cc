@@ -22,12 +22,19 @@ std::string spelled(const WordOption& option) {
   return text + (text.empty() ? "" : ", ") + "`--" + std::string{option.name} + "`";
 }
 
+// A bar would end the cell.
+std::string cell_of(std::string_view text) {
+  std::string cell;
+  for (const char c : text) cell += (c == '|' ? "\\" : "") + std::string{c};
+  return cell;
+}
+
 void write_options(const SlurmReference& reference, std::ostream& out) {
   out << "| Option | Here |\n|---|---|\n";
   for (const WordOption& option : reference.options) {
     out << "| " << spelled(option) << " | "
-        << (option.refused.empty() ? std::string{option.what}
-                                   : "refused: " + std::string{option.refused})
+        << cell_of(option.refused.empty() ? std::string{option.what}
+                                          : "refused: " + std::string{option.refused})
         << " |\n";
   }
 }

@@ -179,10 +179,12 @@ std::string of_job(const AcctRow& row, const std::string& text) {
   return row.is_job() ? text : "";
 }
 
-// SOURCE: sacct(1), "Job Accounting Fields", with sacct's widths.
+constexpr bool kAtLeft = true;
+
+// SOURCE: sacct(1), "Job Accounting Fields", with sacct's widths and sides.
 constexpr std::array kFields = {
-    AcctField{"JobID", 12, id_of},
-    AcctField{"JobIDRaw", 12, raw_id_of},
+    AcctField{"JobID", 12, id_of, kAtLeft},
+    AcctField{"JobIDRaw", 12, raw_id_of, kAtLeft},
     AcctField{"JobName", 10, name_of},
     AcctField{"Partition", 10, [](const AcctRow& r) { return of_job(r, r.facts->partition); }},
     AcctField{"Account", 10,
@@ -232,7 +234,7 @@ constexpr std::array kFields = {
                 return r.is_step() ? "" : long_time(r.facts->suspend_time);
               }},
     AcctField{"Timelimit", 10, limit_of},
-    AcctField{"TimelimitRaw", 12,
+    AcctField{"TimelimitRaw", 10,
               [](const AcctRow& r) {
                 if (!r.is_job() || !r.facts->limit) return of_job(r, "UNLIMITED");
                 return number(r.facts->limit->count() / 60'000'000);
@@ -262,9 +264,9 @@ constexpr std::array kFields = {
     AcctField{"BlockID", 16, nullptr},
     AcctField{"ConsumedEnergy", 14, nullptr},
     AcctField{"ConsumedEnergyRaw", 17, nullptr},
-    AcctField{"Container", 16, nullptr},
-    AcctField{"DBIndex", 10, nullptr},
-    AcctField{"Flags", 15, nullptr},
+    AcctField{"Container", 19, nullptr},
+    AcctField{"DBIndex", 10, nullptr, kAtLeft},
+    AcctField{"Flags", 19, nullptr},
     AcctField{"GID", 6, nullptr},
     AcctField{"Layout", 9, nullptr},
     AcctField{"MaxDiskRead", 12, nullptr},
@@ -282,7 +284,7 @@ constexpr std::array kFields = {
     AcctField{"MaxVMSize", 10, nullptr},
     AcctField{"MaxVMSizeNode", 14, nullptr},
     AcctField{"MaxVMSizeTask", 14, nullptr},
-    AcctField{"McsLabel", 8, nullptr},
+    AcctField{"McsLabel", 12, nullptr},
     AcctField{"MinCPU", 10, nullptr},
     AcctField{"MinCPUNode", 10, nullptr},
     AcctField{"MinCPUTask", 10, nullptr},
@@ -296,13 +298,13 @@ constexpr std::array kFields = {
     AcctField{"ResvCPU", 10, nullptr},
     AcctField{"ResvCPURAW", 10, nullptr},
     AcctField{"Reservation", 20, nullptr},
-    AcctField{"ReservationId", 13, nullptr},
+    AcctField{"ReservationId", 8, nullptr},
     AcctField{"SubmitLine", 20, nullptr},
     AcctField{"SystemCPU", 10,
               [](const AcctRow& r) {
                 return cpu_text(r, [](const CpuTimes& times) { return times.second; });
               }},
-    AcctField{"SystemComment", 20, nullptr},
+    AcctField{"SystemComment", 15, nullptr},
     AcctField{"TotalCPU", 10,
               [](const AcctRow& r) {
                 return cpu_text(r,

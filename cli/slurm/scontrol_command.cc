@@ -309,8 +309,8 @@ SlurmReference scontrol_reference() {
       .command = "scontrol",
       .options = {kOptions.begin(), kOptions.end()},
       .fields = {},
-      .words = {"show job", "show node", "show partition", "show config", "show hostnames",
-                "show hostlist", "show hostlistsorted", "ping", "version"}};
+      .words = {"show job", "show node", "show partition", "show licenses", "show config",
+                "show hostnames", "show hostlist", "show hostlistsorted", "ping", "version"}};
   for (const Verb& verb : kVerbs) reference.words.emplace_back(verb.name);
   for (std::string& update : update_reference()) reference.words.push_back(std::move(update));
   return reference;

@@ -586,8 +586,8 @@ std::vector<std::string> update_reference() {
   for (const JobField& field : kJobFields) {
     all.push_back("update JobId=… " + std::string{field.name} + "=");
   }
-  for (const char* name : {"State=DRAIN Reason", "State=RESUME, Weight"}) {
-    all.push_back("update NodeName=… " + std::string{name} + "=");
+  for (const char* change : {"State=DRAIN Reason=", "State=RESUME", "Weight="}) {
+    all.push_back("update NodeName=… " + std::string{change});
   }
   for (const PartitionField& field : kPartitionFields) {
     all.push_back("update PartitionName=… " + std::string{field.name} + "=");

@@ -152,6 +152,16 @@ TEST(JobFacts, TimeStandsStillInASuspendedJob) {
   EXPECT_THAT(job_record(facts), HasSubstr("SuspendTime=None SecsPreSuspend=0\n"));
 }
 
+// It takes no turns while jobs of a higher tier are on its nodes, which may last hours.
+TEST(JobFacts, APreemptedJobIsSuspendedAndOneBetweenItsTurnsRuns) {
+  kube::Job job = running_job();
+  job.status.conditions = {{.type = "Ready", .status = kube::ConditionStatus::kTrue}};
+  job.status.state = kube::JobState::kSuspended;
+  EXPECT_EQ(facts_of(job, {}, base::Instant{}).state, "RUNNING");
+  job.status.reason = "Preempted";
+  EXPECT_EQ(facts_of(job, {}, base::Instant{}).state, "SUSPENDED");
+}
+
 TEST(Squeue, AJobThatWaitsForItsBeginTimeStartsThen) {
   const base::Instant now{std::chrono::hours{1}};
   kube::Job job;
@@ -638,6 +648,10 @@ TEST_F(SlurmArrays, TasksThatDoNotExistAreRefused) {
   const Ran held = run({"hold", "sweep_[3,12]", "-n", "team-b"});
   EXPECT_EQ(held.code, kExitFailed);
   EXPECT_EQ(held.err, "kubectl-gang: job sweep_[3,12]: task 12 does not exist; name some of 0-9\n");
+  EXPECT_EQ(run({"cancel", "1001_[3,5-7]", "-n", "team-b"}).out,
+            "job.kubegang.io/sweep_[3,5-7] canceled\n");
+  EXPECT_EQ(run({"explain", "1001_3", "-n", "team-b"}).err,
+            "kubectl-gang explain: there is no job 1001_3; name the array as a whole, 1001\n");
   EXPECT_EQ(slurm("scontrol", {"hold", "1002_1"}).err, "Invalid job id specified for job 1002_1\n");
 }
 
@@ -881,6 +895,10 @@ TEST_F(SlurmCommands, SacctSaysWhatJobsHaveLeft) {
   EXPECT_EQ(slurm("sacct", {"-X", "-j", "5", "-o", "jobid%8,jobname%6,state"}).out,
             "   JobID JobNam      State \n-------- ------ ---------- \n"
             "       5    bad     FAILED \n");
+  // Numbers of jobs are at the left, unless a width says something else.
+  EXPECT_EQ(slurm("sacct", {"-j", "5", "-o", "jobid,state%-9,jobname"}).out,
+            "JobID        State        JobName \n------------ --------- ---------- \n"
+            "5            FAILED           bad \n5.batch      FAILED         batch \n");
   EXPECT_EQ(slurm("sacct", {"-XPn", "-s", "F", "-S", "now-1hour", "-o", "jobid"}).out, "5\n");
   EXPECT_EQ(slurm("sacct", {"-XPn", "-s", "CD", "-S", "now-1hour", "-o", "jobid"}).out, "");
   EXPECT_EQ(slurm("sacct", {"-o", "nosuch"}).code, kExitFailed);
