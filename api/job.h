@@ -253,7 +253,7 @@ struct JobLifecycle {
 // sbatch --array: the job is so many tasks, each with pods, a start and an end of its own. All have
 // the same spec.
 struct JobArray {
-  std::string tasks{};                       // their numbers, "0-15:4,20"
+  std::string tasks{};                        // their numbers, "0-15:4,20"
   std::optional<std::int32_t> parallelism{};  // %4: so many run at a time; absent or 0: any
 
   friend bool operator==(const JobArray&, const JobArray&) = default;
@@ -268,6 +268,10 @@ struct TaskControl {
   std::optional<bool> cancel{};
   std::optional<std::int64_t> requeue_request{};
   std::optional<std::int64_t> release_request{};
+  // Instead of what spec.schedule of the array says.
+  std::optional<base::Duration> time_limit{};
+  std::optional<std::int64_t> priority{};
+  std::optional<std::int32_t> nice{};
 
   friend bool operator==(const TaskControl&, const TaskControl&) = default;
 };
@@ -365,7 +369,7 @@ struct JobSpec {
   // Its texts but the name are empty in an informer's cache.
   std::optional<JobBatch> batch{};
   std::optional<bool> test_only{};  // it is not run: status.forecast says when it would start
-  RawJson pod_template{};  // "template": a PodTemplateSpec; empty in an informer's cache
+  RawJson pod_template{};           // "template": a PodTemplateSpec; empty in an informer's cache
 
   friend bool operator==(const JobSpec&, const JobSpec&) = default;
 };
@@ -532,7 +536,7 @@ struct ForecastStops {
 // The answer to spec.testOnly: when and where it would start if nothing else happened.
 struct JobForecast {
   std::optional<base::Instant> as_of{};
-  std::optional<std::int64_t> job_id{};        // that it would have got
+  std::optional<std::int64_t> job_id{};       // that it would have got
   std::optional<base::Instant> start_time{};  // absent: `message` says why none is known
   std::string partition{};
   std::string hostlist{};

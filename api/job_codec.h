@@ -112,6 +112,9 @@ void visit(Io& io, Like<TaskControl> auto& s) {
   io.field("cancel", s.cancel);
   io.field("requeueRequest", s.requeue_request);
   io.field("releaseRequest", s.release_request);
+  io.field("timeLimit", s.time_limit);
+  io.field("priority", s.priority);
+  io.field("nice", s.nice);
 }
 
 template <typename Io>

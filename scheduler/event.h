@@ -8,6 +8,8 @@
 // they named.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -50,12 +52,26 @@ struct Submit {
   JobRequest request;
   std::vector<KnownJob> known{};
 };
+// What a single task of an array has instead of what the request of the array says.
+struct TaskTerms {
+  std::optional<base::Duration> time_limit{};
+  std::optional<Priority> priority{};
+  std::optional<std::int32_t> nice{};
+
+  void apply_to(JobRequest& request) const {
+    if (time_limit) request.time_limit = time_limit;
+    if (priority) request.priority = priority;
+    if (nice) request.nice = *nice;
+  }
+  friend bool operator==(const TaskTerms&, const TaskTerms&) = default;
+};
 // The whole new request. While the job is pending everything may differ; while it is allocated only
 // time_limit, priority and nice are looked at, and `hold` for when it waits again. `known`: of a
-// dependency that differs.
+// dependency that differs. `tasks`: of an array, for those that are jobs of their own.
 struct Update {
   JobRequest request;
   std::vector<KnownJob> known{};
+  std::map<int, TaskTerms> tasks{};
 };
 struct Hold {
   JobId job;

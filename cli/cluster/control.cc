@@ -125,7 +125,7 @@ base::Result<nlohmann::json> task_change(const kube::Job& job, ControlVerb verb,
   }
   kube::JobControl changed;
   changed.tasks = wishes.entries();
-  if (kube::names_too_many_tasks(changed)) return too_many_tasks();
+  if (const base::Status few = check_differences(changed); !few) return few.error();
   return nlohmann::json{{"tasks", encoded(changed.tasks)}};
 }
 
@@ -187,25 +187,21 @@ base::Result<nlohmann::json> control_change(const kube::Job& job, ControlVerb ve
 
 using FindJob = std::function<base::Result<kube::Job>()>;
 
-// Reads the job, works out the change, and writes it on the condition that the job has not changed
+// Reads the job, works out the patch, and writes it on the condition that the job has not changed
 // in between. After a conflict it starts anew. The UID is a condition as well: a job that was
 // deleted and made anew under its name is another job, and the user did not mean it.
 // The operator writes the status of a job that starts or ends, and each write is a new version, so
-// a conflict is nothing unusual. kInvalidArgument: it makes no sense; only this message does not
-// name the job.
-base::Result<kube::Job> change_job(const Session& session, ControlVerb verb,
-                                   const std::optional<std::vector<int>>& tasks,
-                                   const FindJob& find) {
+// a conflict is nothing unusual.
+base::Result<kube::Job> patch_found_job(const Session& session, const FindJob& find,
+                                        const WorkOut& work_out) {
   // The counters are relative, so a change in between is read again.
   constexpr int kTriesMax = 5;
   base::Result<kube::Job> job = find();
   for (int attempt = 0; job.ok(); ++attempt) {
-    base::Result<nlohmann::json> change =
-        tasks ? task_change(*job, verb, *tasks) : control_change(*job, verb);
-    if (change && !tasks) change = for_all_tasks(*job, verb, std::move(*change));
-    if (!change) return change.error();
+    const base::Result<nlohmann::json> patch = work_out(*job);
+    if (!patch) return patch.error();
     base::Result<kube::Job> changed = session.client.patch<kube::Job>(
-        kube::key_of(job->metadata), nlohmann::json{{"spec", {{"control", *change}}}},
+        kube::key_of(job->metadata), *patch,
         {.resource_version = job->metadata.resource_version, .uid = job->metadata.uid});
     if (changed || changed.error().code != base::Code::kConflict || attempt + 1 == kTriesMax) {
       return changed;
@@ -213,6 +209,30 @@ base::Result<kube::Job> change_job(const Session& session, ControlVerb verb,
     job = find();
   }
   return job;
+}
+
+// kInvalidArgument: it makes no sense; only this message does not name the job.
+base::Result<kube::Job> change_job(const Session& session, ControlVerb verb,
+                                   const std::optional<std::vector<int>>& tasks,
+                                   const FindJob& find) {
+  return patch_found_job(session, find, [&](const kube::Job& job) -> base::Result<nlohmann::json> {
+    base::Result<nlohmann::json> change =
+        tasks ? task_change(job, verb, *tasks) : control_change(job, verb);
+    if (change && !tasks) change = for_all_tasks(job, verb, std::move(*change));
+    if (!change) return change;
+    return nlohmann::json{{"spec", {{"control", *std::move(change)}}}};
+  });
+}
+
+FindJob find_seen(const Session& session, const SeenJob& seen) {
+  return [&session, &seen]() -> base::Result<kube::Job> {
+    base::Result<kube::Job> job = session.client.get<kube::Job>({.ns = seen.ns, .name = seen.name});
+    if (job && job->metadata.uid != seen.uid) {
+      return base::Error{base::Code::kNotFound,
+                         "job " + seen.name + " is gone, and another one has its name now"};
+    }
+    return job;
+  };
 }
 
 base::Result<kube::Job> change_named_job(const Session& session, ControlVerb verb,
@@ -249,15 +269,22 @@ int run_control(const Session& session, ControlVerb verb, const std::vector<std:
 
 base::Result<kube::Job> control_seen_job(const Session& session, ControlVerb verb,
                                          const SeenJob& seen) {
-  const kube::ObjectKey key{.ns = seen.ns, .name = seen.name};
-  return change_job(session, verb, seen.tasks, [&]() -> base::Result<kube::Job> {
-    base::Result<kube::Job> job = session.client.get<kube::Job>(key);
-    if (job && job->metadata.uid != seen.uid) {
-      return base::Error{base::Code::kNotFound,
-                         "job " + seen.name + " is gone, and another one has its name now"};
-    }
-    return job;
-  });
+  return change_job(session, verb, seen.tasks, find_seen(session, seen));
+}
+
+base::Result<kube::Job> patch_seen_job(const Session& session, const SeenJob& seen,
+                                       const WorkOut& work_out) {
+  return patch_found_job(session, find_seen(session, seen), work_out);
+}
+
+// The schema has the bound of the entries.
+base::Status check_differences(const kube::JobControl& control) {
+  constexpr std::size_t kEntriesMax = 64;
+  if (kube::names_too_many_tasks(control)) return too_many_tasks();
+  if (control.tasks.size() <= kEntriesMax) return {};
+  return base::invalid_argument("tasks of an array may differ from the rest in no more than " +
+                                std::to_string(kEntriesMax) +
+                                " ways; give more of them the same, or change the whole array");
 }
 
 base::Status can_control(const kube::Job& job, ControlVerb verb) {

@@ -2,6 +2,8 @@
 // does the rest (api.md, "Job").
 #pragma once
 
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,6 +34,16 @@ struct SeenJob {
 // name. kInvalidArgument: it makes no sense in the job's state; the message does not name the job.
 base::Result<kube::Job> control_seen_job(const Session& session, ControlVerb verb,
                                          const SeenJob& seen);
+
+// Works out a merge patch of a job; an error that is kInvalidArgument does not name the job.
+using WorkOut = std::function<base::Result<nlohmann::json>(const kube::Job&)>;
+// Reads that job, and writes what is worked out of it on the condition that it has not changed in
+// between; starts anew if it has. kNotFound as above.
+base::Result<kube::Job> patch_seen_job(const Session& session, const SeenJob& seen,
+                                       const WorkOut& work_out);
+
+// More tasks differ from the rest than may, or in more ways.
+base::Status check_differences(const kube::JobControl& control);
 
 // Says why it makes no sense for the whole job in its state.
 base::Status can_control(const kube::Job& job, ControlVerb verb);

@@ -38,6 +38,9 @@ TaskWishes::TaskWishes(const std::vector<kube::TaskControl>& entries) {
     take(cancel, *tasks, entry.cancel);
     take(requeue_request, *tasks, entry.requeue_request);
     take(release_request, *tasks, entry.release_request);
+    take(time_limit, *tasks, entry.time_limit);
+    take(priority, *tasks, entry.priority);
+    take(nice, *tasks, entry.nice);
   }
 }
 
@@ -51,6 +54,7 @@ void TaskWishes::drop_done(const kube::JobStatus& of_array) {
     (std::erase_if(wishes, has_ended), ...);
   };
   drop_ended(hold, suspend, cancel, requeue_request, release_request);
+  drop_ended(time_limit, priority, nice);
   const auto drop_observed = [](std::map<int, std::int64_t>& wishes, int task, std::int64_t done) {
     const auto found = wishes.find(task);
     if (found != wishes.end() && found->second <= done) wishes.erase(found);
@@ -69,6 +73,9 @@ std::vector<kube::TaskControl> TaskWishes::entries() const {
   add_entries(all, cancel, &kube::TaskControl::cancel);
   add_entries(all, requeue_request, &kube::TaskControl::requeue_request);
   add_entries(all, release_request, &kube::TaskControl::release_request);
+  add_entries(all, time_limit, &kube::TaskControl::time_limit);
+  add_entries(all, priority, &kube::TaskControl::priority);
+  add_entries(all, nice, &kube::TaskControl::nice);
   return all;
 }
 

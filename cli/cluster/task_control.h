@@ -17,6 +17,9 @@ namespace cli {
 struct TaskWishes {
   std::map<int, bool> hold, suspend, cancel;
   std::map<int, std::int64_t> requeue_request, release_request;
+  std::map<int, base::Duration> time_limit;
+  std::map<int, std::int64_t> priority;
+  std::map<int, std::int32_t> nice;
 
   explicit TaskWishes(const std::vector<kube::TaskControl>& entries);
   // Drops what asks for nothing any more: wishes of tasks that have ended, and requests that were

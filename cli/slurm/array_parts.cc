@@ -64,10 +64,10 @@ class Splitter {
       if (outcome != kube::TaskOutcome::kNone) {
         if (has_ended) others.push_back(part(task, ended(outcome)));
       } else if (entry != started.end()) {
-        JobPart one = part(task, kube::task_status(*entry->second, plain_.status));
-        (entry->second->allocation ? others : waiting).push_back(std::move(one));
+        auto own = own_job(wish_for(task), kube::task_status(*entry->second, plain_.status));
+        (entry->second->allocation ? others : waiting).push_back(part(task, std::move(own)));
       } else {
-        waiting.push_back(part(task, rest(task)));
+        waiting.push_back(part(task, rest(wish_for(task))));
       }
     }
     if (view == ArrayView::kJoined && waiting.size() > 1) waiting = {joined(waiting)};
@@ -76,56 +76,98 @@ class Splitter {
   }
 
  private:
-  JobPart part(int task, kube::JobStatus status) const {
-    JobPart part{.job = plain_, .array = ArrayPart{number(), {task}, throttle_}};
-    part.job.status = std::move(status);
-    if (!part.job.status.job_id) part.job.status.job_id = number();
-    kube::JobControl& control = part.job.spec.control;
-    if (const auto hold = wish_of(wishes_.hold, task)) control.hold = hold;
-    if (const auto suspend = wish_of(wishes_.suspend, task)) control.suspend = suspend;
-    return part;
+  // What of spec.control.tasks is shown of a task.
+  struct Wish {
+    std::optional<bool> hold, suspend;
+    std::optional<base::Duration> time_limit;
+    std::optional<std::int64_t> priority;
+    std::optional<std::int32_t> nice;
+    friend auto operator<=>(const Wish&, const Wish&) = default;
+  };
+
+  JobPart part(int task, std::shared_ptr<const kube::Job> job) const {
+    return {.job = std::move(job), .array = ArrayPart{number(), {task}, throttle_}};
   }
 
   std::int64_t number() const { return plain_.status.job_id.value_or(0); }
 
-  // Returns the status of a task that waits for its first start.
-  kube::JobStatus rest(int task) const {
+  Wish wish_for(int task) const {
+    return {.hold = wish_of(wishes_.hold, task),
+            .suspend = wish_of(wishes_.suspend, task),
+            .time_limit = wish_of(wishes_.time_limit, task),
+            .priority = wish_of(wishes_.priority, task),
+            .nice = wish_of(wishes_.nice, task)};
+  }
+
+  // Returns the job of a task that has not ended. The operator writes the priority of the array
+  // alone.
+  std::shared_ptr<const kube::Job> own_job(const Wish& wish, kube::JobStatus status) const {
+    auto own = std::make_shared<kube::Job>(plain_);
+    kube::JobSchedule& schedule = own->spec.schedule;
+    if (wish.priority) {
+      status.priority = wish.priority;
+    } else if (wish.nice && status.priority && !schedule.priority) {
+      status.priority =
+          std::max<std::int64_t>(*status.priority + schedule.nice.value_or(0) - *wish.nice, 1);
+    }
+    own->status = std::move(status);
+    if (!own->status.job_id) own->status.job_id = number();
+    if (wish.hold) own->spec.control.hold = wish.hold;
+    if (wish.suspend) own->spec.control.suspend = wish.suspend;
+    if (wish.time_limit) schedule.time_limit = wish.time_limit;
+    if (wish.priority) schedule.priority = wish.priority;
+    if (wish.nice) schedule.nice = wish.nice;
+    return own;
+  }
+
+  // Returns the job of a task that waits for its first start.
+  std::shared_ptr<const kube::Job> rest(const Wish& wish) {
+    std::shared_ptr<const kube::Job>& job = rest_[wish];
+    if (job != nullptr) return job;
     kube::JobStatus status = plain_.status;
     status.exit_code.reset();
     if (!status.state || !kube::is_final(*status.state)) status.state = kube::JobState::kPending;
-    const auto held = wish_of(wishes_.hold, task);
-    if (held && *held) status.reason = kHeld;
-    if (held && !*held && status.reason == kHeld) status.reason.clear();
-    return status;
+    if (wish.hold && *wish.hold) status.reason = kHeld;
+    if (wish.hold && !*wish.hold && status.reason == kHeld) status.reason.clear();
+    return job = own_job(wish, std::move(status));
   }
 
-  // Returns the status of a task that has ended. The exit code of a failed one is not kept; the
-  // array has the highest.
-  kube::JobStatus ended(kube::TaskOutcome outcome) const {
+  // Returns the job of a task that has ended. The exit code of a failed one is not kept; the array
+  // has the highest.
+  std::shared_ptr<const kube::Job> ended(kube::TaskOutcome outcome) {
+    std::shared_ptr<const kube::Job>& job = ended_[outcome];
+    if (job != nullptr) return job;
     kube::JobStatus status = plain_.status;
     const int code = status.exit_code.value_or(0);
     status.reason.clear();
     status.exit_code = outcome == kube::TaskOutcome::kFailed ? code : 0;
     status.state = kube::state_of(outcome);
-    return status;
+    return job = own_job({}, std::move(status));
   }
 
   // squeue names each reason once.
-  static JobPart joined(std::vector<JobPart>& waiting) {
+  // SOURCE: recorded: the rest is what is shown of it all, if some tasks are as the rest.
+  JobPart joined(std::vector<JobPart>& waiting) {
     JobPart all = waiting.front();
+    const auto as_rest = rest_.find(Wish{});
+    if (as_rest != rest_.end()) all.job = as_rest->second;
     std::vector<std::string> reasons;
     std::vector<int> tasks;
+    const kube::Job* last = nullptr;
     for (const JobPart& each : waiting) {
       tasks.push_back(each.array->tasks.front());
-      const std::string& reason = each.job.status.reason;
+      if (std::exchange(last, each.job.get()) == each.job.get()) continue;
+      const std::string& reason = each.job->status.reason;
       if (std::ranges::find(reasons, reason) == reasons.end()) reasons.push_back(reason);
     }
-    all.job.status.job_id = all.array->array_id;
-    all.job.status.reason.clear();
+    auto job = std::make_shared<kube::Job>(*all.job);
+    job->status.job_id = all.array->array_id;
+    job->status.reason.clear();
     for (const std::string& reason : reasons) {
-      if (!all.job.status.reason.empty() && !reason.empty()) all.job.status.reason += ",";
-      all.job.status.reason += reason;
+      if (!job->status.reason.empty() && !reason.empty()) job->status.reason += ",";
+      job->status.reason += reason;
     }
+    all.job = std::move(job);
     all.array->tasks = std::move(tasks);
     return all;
   }
@@ -135,6 +177,8 @@ class Splitter {
   kube::Job plain_;  // the array without what only its tasks have
   std::vector<int> all_;
   std::optional<int> throttle_;
+  std::map<Wish, std::shared_ptr<const kube::Job>> rest_;
+  std::map<kube::TaskOutcome, std::shared_ptr<const kube::Job>> ended_;
 };
 
 }  // namespace
@@ -143,7 +187,7 @@ std::vector<JobPart> array_parts(std::vector<kube::Job> jobs, ArrayView view, bo
   std::vector<JobPart> all;
   for (kube::Job& job : jobs) {
     if (!job.spec.array) {
-      all.push_back({.job = std::move(job)});
+      all.push_back({.job = std::make_shared<kube::Job>(std::move(job))});
       continue;
     }
     const kube::ArrayStatus status = job.status.array.value_or(kube::ArrayStatus{});

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,9 +20,10 @@ struct ArrayPart {
   std::optional<int> throttle{};  // %N
 };
 
-// A job as it is, or a part of an array as a job of its own: its status is that of the part.
+// A job as it is, or a part of an array as a job of its own: its status is that of the part. Parts
+// of which the same is to be said share one job.
 struct JobPart {
-  kube::Job job;
+  std::shared_ptr<const kube::Job> job;
   std::optional<ArrayPart> array{};
 };
 
@@ -30,8 +32,8 @@ enum class ArrayView {
   kEach,    // squeue -r
 };
 
-// Without `has_ended` tasks that have ended are left out. Each task of a large array costs a copy
-// of its job: filter jobs first.
+// Without `has_ended` tasks that have ended are left out. Each task that has started and not ended
+// costs a copy of its job: filter jobs first.
 std::vector<JobPart> array_parts(std::vector<kube::Job> jobs, ArrayView view, bool has_ended);
 
 // "7,10-12%2" or "0-98:2", as squeue's %K has it. SOURCE: a list that is no row of steps is cut at

@@ -5,6 +5,9 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <chrono>
+#include <set>
+
 #include "cli/cluster/task_control.h"
 
 namespace cli {
@@ -32,8 +35,8 @@ kube::Job array() {
 std::vector<std::string> labels(const kube::Job& job, ArrayView view, bool has_ended = false) {
   std::vector<std::string> all;
   for (const JobPart& part : array_parts({job}, view, has_ended)) {
-    all.push_back(job_label(part.job.status.job_id.value_or(0), part.array) + " " +
-                  std::string{to_string(*part.job.status.state)} + " " + part.job.status.reason);
+    all.push_back(job_label(part.job->status.job_id.value_or(0), part.array) + " " +
+                  std::string{to_string(*part.job->status.state)} + " " + part.job->status.reason);
   }
   return all;
 }
@@ -68,6 +71,34 @@ TEST(ArrayParts, ALongListOfTasksIsShortened) {
   ASSERT_EQ(::setenv("SLURM_BITSTR_LEN", "16", 1), 0);
   EXPECT_EQ(short_job_label(1005, part), "1005_[1,3,5,7,9,11...]");
   ASSERT_EQ(::unsetenv("SLURM_BITSTR_LEN"), 0);
+}
+
+// A copy of the job for each of them would fill the memory.
+TEST(ArrayParts, TasksOfWhichTheSameIsSaidShareAJob) {
+  kube::Job job = array();
+  job.spec.array->tasks = "0-99999";
+  job.spec.control.tasks = {{.tasks = "70000-79999", .hold = true}};
+  job.status.array->succeeded = "0-1,3-49999";
+  job.status.array->failed = "50000-59999";
+  std::set<const kube::Job*> jobs;
+  const auto parts = array_parts({job}, ArrayView::kEach, true);
+  ASSERT_EQ(parts.size(), 100'000U);
+  for (const JobPart& part : parts) jobs.insert(part.job.get());
+  EXPECT_EQ(jobs.size(), 5U) << "succeeded, failed, runs, waits, held";
+}
+
+// As recorded: the limit is that of the rest.
+TEST(ArrayParts, TasksHaveLimitsOfTheirOwn) {
+  kube::Job job = array();
+  job.spec.schedule.time_limit = std::chrono::minutes{10};
+  job.spec.control.tasks = {{.tasks = "3", .time_limit = std::chrono::minutes{7}, .nice = 5}};
+  job.status.priority = 100;
+  const auto joined = array_parts({job}, ArrayView::kJoined, false);
+  EXPECT_EQ(joined.front().job->spec.schedule.time_limit, std::chrono::minutes{10});
+  const auto each = array_parts({job}, ArrayView::kEach, false);
+  EXPECT_EQ(each.front().job->spec.schedule.time_limit, std::chrono::minutes{7});
+  EXPECT_EQ(each.front().job->status.priority, 95);
+  EXPECT_EQ(each.back().job->spec.schedule.time_limit, std::chrono::minutes{10});
 }
 
 TEST(ArrayParts, EachReasonIsNamedOnce) {

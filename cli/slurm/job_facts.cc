@@ -227,6 +227,29 @@ base::Result<std::vector<JobPart>> list_parts(const Session& session, ArrayView 
   return array_parts(std::move(*jobs), view, has_ended);
 }
 
+base::Result<JobPart> find_part(const Session& session, const std::string& word, Output output) {
+  const auto read = parse_job_word(word);
+  if (!read || !read->tasks) {
+    auto job = find_job(session, word, output);
+    const bool is_number = read && !job && job.error().code == base::Code::kNotFound;
+    if (!is_number && !job) return job.error();
+    if (job && job->spec.array) {
+      return base::invalid_argument("job " + word + " is an array: name one of its tasks, " + word +
+                                    "_N");
+    }
+    if (job) return JobPart{.job = std::make_shared<kube::Job>(*std::move(job))};
+  }
+  auto parts = list_parts(session, ArrayView::kEach, false, output, std::span{&word, 1});
+  if (!parts) return parts.error();
+  std::erase_if(*parts, [&](const JobPart& part) {
+    return !part.array || !is_named(*read, part.job->status.job_id.value_or(0), part.array);
+  });
+  if (parts->size() == 1) return std::move(parts->front());
+  return base::Error{base::Code::kNotFound, parts->empty()
+                                                ? "there is no job " + word + " that runs or waits"
+                                                : "job " + word + " names several tasks; name one"};
+}
+
 // A user who may not read these sees jobs without them.
 base::Result<std::vector<PartitionDefaults>> list_partition_defaults(const Session& session,
                                                                      Output output) {
@@ -315,7 +338,7 @@ JobFacts facts_of(const kube::Job& job, const std::vector<PartitionDefaults>& pa
 
 JobFacts facts_of(const JobPart& part, const std::vector<PartitionDefaults>& partitions,
                   base::Instant now) {
-  JobFacts facts = facts_of(part.job, partitions, now);
+  JobFacts facts = facts_of(*part.job, partitions, now);
   facts.array = part.array;
   return facts;
 }

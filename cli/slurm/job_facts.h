@@ -76,6 +76,9 @@ base::Result<std::vector<JobPart>> list_parts(const Session& session, ArrayView 
                                               std::span<const std::string> words = {});
 
 // `part` must live longer than the facts.
+// The job, or task of an array, that runs steps under this name or number: "1001", "1001_3" or the
+// task's own number.
+base::Result<JobPart> find_part(const Session& session, const std::string& word, Output output);
 JobFacts facts_of(const JobPart& part, const std::vector<PartitionDefaults>& partitions,
                   base::Instant now);
 // `job` must live longer than the facts.

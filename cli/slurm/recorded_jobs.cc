@@ -22,7 +22,8 @@ bool is_over(const kube::Job& job) {
 }
 
 AccountedJob accounted(const records::Record& record) {
-  AccountedJob one{.part = {.job = records::job_of(record)}, .state = record.state};
+  AccountedJob one{.part = {.job = std::make_shared<kube::Job>(records::job_of(record))},
+                   .state = record.state};
   if (record.task) {
     one.part.array = ArrayPart{record.array_id.value_or(0), {*record.task}, std::nullopt};
   }
@@ -30,7 +31,7 @@ AccountedJob accounted(const records::Record& record) {
 }
 
 std::tuple<std::int64_t, int, std::int64_t> order_of(const AccountedJob& one) {
-  const kube::JobStatus& status = one.part.job.status;
+  const kube::JobStatus& status = one.part.job->status;
   const std::int64_t number = one.part.array ? one.part.array->array_id : status.job_id.value_or(0);
   return {number, task_of(one.part), status.restarts.value_or(0)};
 }
@@ -48,12 +49,12 @@ std::vector<AccountedJob> join_records(std::vector<JobPart> existing,
   std::vector<AccountedJob> all;
   std::set<Run> exists;  // and is shown as it is
   for (JobPart& part : existing) {
-    const Run run{part.job.metadata.uid, task_of(part)};
+    const Run run{part.job->metadata.uid, task_of(part)};
     const auto found = last.find(run);
     const bool is_recorded = found != last.end() && found->second->end_time.has_value();
     const bool is_newer =
-        is_recorded && found->second->restart >= part.job.status.restarts.value_or(0);
-    if (is_newer && is_over(part.job)) continue;
+        is_recorded && found->second->restart >= part.job->status.restarts.value_or(0);
+    if (is_newer && is_over(*part.job)) continue;
     exists.insert(run);
     all.push_back({.part = std::move(part)});
   }
@@ -66,7 +67,11 @@ std::vector<AccountedJob> join_records(std::vector<JobPart> existing,
     if (is_shown_as_it_is && !record.end_time) continue;
     all.push_back(accounted(record));
   }
-  if (!recorded.empty()) std::ranges::stable_sort(all, {}, order_of);
+  if (recorded.empty()) return all;
+  std::multimap<decltype(order_of(all.front())), AccountedJob> in_order;
+  for (AccountedJob& one : all) in_order.emplace(order_of(one), std::move(one));
+  all.clear();
+  for (auto& [order, one] : in_order) all.push_back(std::move(one));
   return all;
 }
 

@@ -358,14 +358,16 @@ int TakenSignals::next() const {
   return static_cast<int>(info.ssi_signo);
 }
 
-base::Result<std::optional<kube::Pod>> first_pod(const Session& session, const kube::Job& job) {
+base::Result<std::optional<kube::Pod>> first_pod(const Session& session, const kube::Job& job,
+                                                 std::optional<int> task) {
   if (!job.spec.batch) {
     return base::invalid_argument("job " + job.metadata.name +
                                   " has no batch script: its pods run commands and take no steps");
   }
+  std::string selector = std::string{kube::kLabelJob} + "=" + job.metadata.name;
+  if (task) selector += "," + std::string{kube::kLabelArrayTask} + "=" + std::to_string(*task);
   auto pods = session.client.list<kube::Pod>(
-      {.ns = job.metadata.ns,
-       .label_selector = std::string{kube::kLabelJob} + "=" + job.metadata.name});
+      {.ns = job.metadata.ns, .label_selector = std::move(selector)});
   if (!pods) return pods.error();
   const std::string start = std::to_string(job.status.starts.value_or(0));
   for (kube::Pod& pod : pods->items) {

@@ -33,8 +33,10 @@ class TakenSignals {
 };
 
 // The pod of the job's first node; nullopt while it does not run. kInvalidArgument: the job has no
-// batch script, so nothing in its pods takes steps.
-base::Result<std::optional<kube::Pod>> first_pod(const Session& session, const kube::Job& job);
+// batch script, so nothing in its pods takes steps. `task`: of an array, of which the job's status
+// is.
+base::Result<std::optional<kube::Pod>> first_pod(const Session& session, const kube::Job& job,
+                                                 std::optional<int> task = std::nullopt);
 
 // One word of the launcher in that pod (launcher/join.h). Returns its exit code; what it says goes
 // to `output.err`. Blocks while the pod is frozen; a signal ends that (kCancelled), and so does the

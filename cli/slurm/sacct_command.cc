@@ -583,7 +583,7 @@ int show(const Session& session, const SacctOptions& options, const TimeWindow& 
   for (const AccountedJob& one :
        join_records(array_parts(std::move(*jobs), ArrayView::kJoined, true),
                     recorded ? recorded->records : none, options.has_duplicates)) {
-    const kube::Job& job = one.part.job;
+    const kube::Job& job = *one.part.job;
     JobFacts facts = facts_of(one.part, *partitions, session.clock.wall());
     set_recorded_state(facts, one.state);
     if (!is_shown(facts, options, caller) || !is_in(facts, window, options.states)) continue;

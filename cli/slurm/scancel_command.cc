@@ -5,6 +5,7 @@
 #include <chrono>
 #include <csignal>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 
@@ -135,13 +136,15 @@ bool is_meant(const JobFacts& facts, const ScancelOptions& options) {
 
 // Sends a signal to those who hear it: a step by its number, the script, all, or the steps.
 // SOURCE: one that its user has suspended is refused, as recorded.
-base::Status send_signal(const Session& session, const kube::Job& job, int signal,
+base::Status send_signal(const Session& session, const JobPart& part, int signal,
                          const std::string& who, base::Duration deadline, Output output) {
+  const kube::Job& job = *part.job;
   if (job.spec.control.suspend.value_or(false)) {
     return base::Error{base::Code::kUnavailable, "Job can not be altered now, try again later"};
   }
   const TakenSignals signals;
-  const auto pod = first_pod(session, job);
+  const auto task = part.array ? std::optional{part.array->tasks.front()} : std::nullopt;
+  const auto pod = first_pod(session, job, task);
   if (!pod) return pod.error();
   if (!*pod) return base::Error{base::Code::kUnavailable, "Job is pending execution"};
   const base::Duration until = std::max(deadline, session.clock.monotonic() + kSignalMin);
@@ -158,7 +161,7 @@ base::Status send_signal(const Session& session, const kube::Job& job, int signa
 
 // The tasks of an array that a word means; all that have not ended are the array.
 struct MeantTasks {
-  kube::Job array;
+  std::shared_ptr<const kube::Job> array;
   std::vector<int> tasks;
   std::size_t all = 0;
 
@@ -168,34 +171,30 @@ struct MeantTasks {
   }
 };
 
-base::Status cancel_tasks(const Session& session, const MeantTasks& meant,
-                          const ScancelOptions& options) {
-  if (options.signal) {
-    return base::invalid_argument("signals of single tasks of an array are not there yet");
-  }
-  if (meant.is_whole()) return cancel_job(session, meant.array);
-  const kube::ObjectMeta& array = meant.array.metadata;
+base::Status cancel_tasks(const Session& session, const MeantTasks& meant) {
+  if (meant.is_whole()) return cancel_job(session, *meant.array);
+  const kube::ObjectMeta& array = meant.array->metadata;
   const SeenJob seen{.ns = array.ns, .name = array.name, .uid = array.uid, .tasks = meant.tasks};
   return control_seen_job(session, ControlVerb::kCancel, seen).status();
 }
 
-base::Status end_job(const Session& session, const kube::Job& job, const ScancelOptions& options,
-                     base::Duration deadline, Output output) {
-  if (options.signal) {
-    const char* const who = options.to_script ? "script" : options.to_all ? "all" : "steps";
-    return send_signal(session, job, *options.signal, who, deadline, output);
-  }
-  return cancel_job(session, job);
+// SOURCE: recorded: of an array those tasks hear a signal that run; others that wait are passed
+// over.
+base::Status signal_part(const Session& session, const JobPart& part, const ScancelOptions& options,
+                         base::Duration deadline, Output output) {
+  if (part.array && !part.job->status.allocation) return {};
+  const char* const who = options.to_script ? "script" : options.to_all ? "all" : "steps";
+  return send_signal(session, part, *options.signal, who, deadline, output);
 }
 
 // JOB.STEP: its tasks are killed, unless a signal is named.
 int cancel_step(const Session& session, const std::string& word, const ScancelOptions& options,
                 base::Duration deadline, Output output) {
   const std::size_t dot = word.find('.');
-  const auto job = find_job(session, word.substr(0, dot), output);
-  const base::Status sent = job ? send_signal(session, *job, options.signal.value_or(SIGKILL),
-                                              word.substr(dot + 1), deadline, output)
-                                : job.status();
+  const auto part = find_part(session, word.substr(0, dot), output);
+  const base::Status sent = part ? send_signal(session, *part, options.signal.value_or(SIGKILL),
+                                               word.substr(dot + 1), deadline, output)
+                                 : part.status();
   if (sent) return kExitOk;
   return fail(output, "Kill job error on job step id " + word + ": " + sent.error().message);
 }
@@ -216,6 +215,7 @@ int cancel(const Session& session, const ScancelOptions& options, Output output)
   }
   if (options.jobs.empty() && !options.has_filter()) return code;
   std::set<std::int64_t> known;
+  std::set<std::pair<std::int64_t, int>> known_tasks;  // with a signal
   std::map<std::int64_t, MeantTasks> arrays;
   const auto tell = [&](const std::string& id, const base::Status& changed) {
     if (changed || changed.error().code == base::Code::kNotFound) return;
@@ -227,31 +227,44 @@ int cancel(const Session& session, const ScancelOptions& options, Output output)
   }
   std::erase_if(*jobs, [&](const kube::Job& job) { return !may_be_meant(job, options, caller); });
   for (const JobPart& part : array_parts(std::move(*jobs), ArrayView::kEach, false)) {
-    const kube::Job& job = part.job;
+    const kube::Job& job = *part.job;
     const JobFacts facts = facts_of(part, *partitions, session.clock.wall());
     const std::string id = job_label(facts.id, facts.array);
     const bool has_ended = job.status.state && kube::is_final(*job.status.state);
     if (part.array && !has_ended) {
       known.insert(facts.id);
       MeantTasks& meant = arrays[part.array->array_id];
-      if (meant.all++ == 0) meant.array = job;
+      if (meant.all++ == 0) meant.array = part.job;
+      if (options.signal) known_tasks.insert({part.array->array_id, part.array->tasks.front()});
     }
     if (has_ended || !is_meant(facts, options)) continue;
     if (options.is_verbose) output.err << "scancel: Terminating job " << id << "\n";
-    if (part.array) {
+    if (options.signal) {
+      tell(id, signal_part(session, part, options, deadline, output));
+    } else if (part.array) {
       arrays[part.array->array_id].tasks.push_back(part.array->tasks.front());
     } else {
-      tell(id, end_job(session, job, options, deadline, output));
+      tell(id, cancel_job(session, job));
     }
   }
   for (const auto& [id, meant] : arrays) {
-    if (!meant.tasks.empty()) tell(meant.label(id), cancel_tasks(session, meant, options));
+    if (!meant.tasks.empty()) tell(meant.label(id), cancel_tasks(session, meant));
   }
-  for (const std::string& id : options.jobs) {
-    if (known.contains(parse_job_word(id)->id)) continue;
+  const auto tell_missing = [&](const std::string& id) {
     if (options.signal) code = kExitFailed;
-    if (options.is_quiet) continue;
+    if (options.is_quiet) return;
     (void)fail(output, "Kill job error on job id " + id + ": Invalid job id specified");
+  };
+  for (const std::string& word : options.jobs) {
+    const JobWord asked = *parse_job_word(word);
+    if (!known.contains(asked.id)) {
+      tell_missing(word);
+    } else if (options.signal && asked.tasks && arrays.contains(asked.id)) {
+      for (const int task : *asked.tasks) {
+        if (known_tasks.contains({asked.id, task})) continue;
+        tell_missing(std::to_string(asked.id) + "_" + std::to_string(task));
+      }
+    }
   }
   return code;
 }
@@ -281,7 +294,8 @@ int run_scancel(std::span<const std::string> arguments, const WithCluster& with_
         return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
       };
       const auto asked = parse_job_word(id.substr(0, dot));
-      if (!asked || (has_step && !(is_number(step) && is_number(id.substr(0, dot))))) {
+      const bool is_one = asked && (!asked->tasks || asked->tasks->size() == 1);
+      if (!asked || (has_step && !(is_number(step) && is_one))) {
         return fail(output, "Invalid job id " + id);
       }
       (has_step ? options.steps : options.jobs).push_back(id);

@@ -3,20 +3,26 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "api/annotations.h"
+#include "api/array_status.h"
 #include "api/qos.h"
 #include "api/wellknown.h"
+#include "base/number_list.h"
 #include "cli/cluster/after_submit.h"
+#include "cli/cluster/control.h"
 #include "cli/cluster/info.h"
 #include "cli/cluster/read.h"
+#include "cli/cluster/task_control.h"
 #include "cli/cluster/user.h"
 #include "cli/local_zone.h"
 #include "cli/slurm/job_facts.h"
 #include "cli/slurm/words.h"
 #include "kube/api/node.h"
 #include "kube/api/time_format.h"
+#include "slurm/array.h"
 #include "slurm/hostlist.h"
 #include "slurm/licenses.h"
 #include "slurm/quantities.h"
@@ -135,11 +141,12 @@ struct JobField {
   std::string_view name;
   Until until;
   base::Status (*set)(JobChange& change, const std::string& text);
+  bool is_of_tasks = false;  // tasks of an array may differ in it
 };
 
 // SOURCE: scontrol(1), "JOBS - SPECIFICATIONS FOR UPDATE COMMAND".
 constexpr std::array kJobFields = {
-    JobField{"TimeLimit", Until::kEnd, set_time_limit},
+    JobField{"TimeLimit", Until::kEnd, set_time_limit, true},
     JobField{"TimeMin", Until::kStart,
              [](JobChange& c, const std::string& text) -> base::Status {
                const auto time = slurm::parse_limit("TimeMin", text);
@@ -195,8 +202,9 @@ constexpr std::array kJobFields = {
                if (!nice) return base::Status{nice.error()};
                c.job.spec.schedule.nice = static_cast<std::int32_t>(*nice);
                return base::Status{};
-             }},
-    JobField{"Priority", Until::kStart, set_priority},
+             },
+             true},
+    JobField{"Priority", Until::kStart, set_priority, true},
     JobField{"StartTime", Until::kStart,
              [](JobChange& c, const std::string& text) {
                return set_instant(c.job.spec.schedule.begin_time, text, c);
@@ -301,12 +309,17 @@ base::Status check_job(const Session& session, const kube::Job& before, const Jo
   return has_names ? check_names(session, change.job) : base::Status{};
 }
 
+const JobField* field_of(const KeyValue& change) {
+  const auto field = std::ranges::find_if(
+      kJobFields, [&](const JobField& f) { return same_word(f.name, change.key); });
+  return field == kJobFields.end() ? nullptr : &*field;
+}
+
 base::Status apply_to_job(std::span<const KeyValue> changes, JobChange& change) {
   const kube::JobState state = change.job.status.state.value_or(kube::JobState::kPending);
   if (kube::is_final(state)) return base::invalid_argument("Job has already finished");
   for (const KeyValue& each : changes) {
-    const auto field = std::ranges::find_if(
-        kJobFields, [&](const JobField& f) { return same_word(f.name, each.key); });
+    const JobField* const field = field_of(each);
     const bool may_wait = state == kube::JobState::kPending || change.job.spec.array;
     if (field->until == Until::kStart && !may_wait) {
       return base::invalid_argument("Requested operation not supported on this system");
@@ -316,13 +329,139 @@ base::Status apply_to_job(std::span<const KeyValue> changes, JobChange& change) 
   return {};
 }
 
+// SOURCE: recorded: a change of the whole array is one of each task, whatever that had by itself.
+void take_from_tasks(std::span<const KeyValue> changes, kube::Job& job) {
+  if (job.spec.control.tasks.empty()) return;
+  TaskWishes wishes{job.spec.control.tasks};
+  wishes.drop_done(job.status);
+  for (const KeyValue& each : changes) {
+    if (same_word(each.key, "TimeLimit")) wishes.time_limit.clear();
+    if (same_word(each.key, "Nice")) wishes.nice.clear();
+    if (!same_word(each.key, "Priority")) continue;
+    wishes.priority.clear();
+    wishes.hold.clear();
+  }
+  job.spec.control.tasks = wishes.entries();
+}
+
+base::Result<nlohmann::json> job_patch(const Session& session, const kube::Job& job,
+                                       std::span<const KeyValue> changes) {
+  JobChange change{.job = job, .now = session.clock.wall()};
+  if (const base::Status applied = apply_to_job(changes, change); !applied) return applied.error();
+  take_from_tasks(changes, change.job);
+  const base::Status checked = check_job(session, job, change);
+  if (!checked) return checked.error();
+  return merge_patch(kube::encode(job), kube::encode(change.job));
+}
+
+// Of one task: as if it were a job of its own.
+base::Status apply_to_task(std::span<const KeyValue> changes, int task, const JobChange& array,
+                           const kube::ArrayTask* entry, TaskWishes& wishes) {
+  JobChange change{.job = {}, .now = array.now};
+  kube::JobSchedule& schedule = change.job.spec.schedule;
+  const auto own = [&](const auto& of_tasks, const auto& of_array) {
+    const auto found = of_tasks.find(task);
+    return found == of_tasks.end() ? of_array : std::optional{found->second};
+  };
+  schedule.time_limit = own(wishes.time_limit, array.job.spec.schedule.time_limit);
+  const bool runs = entry != nullptr && entry->allocation;
+  change.job.status.state = runs ? kube::JobState::kRunning : kube::JobState::kPending;
+  if (entry != nullptr) change.job.status.time_limit = entry->time_limit;
+  if (const base::Status applied = apply_to_job(changes, change); !applied) return applied;
+  for (const KeyValue& each : changes) {
+    if (same_word(each.key, "TimeLimit")) wishes.time_limit[task] = *schedule.time_limit;
+    if (same_word(each.key, "Nice")) wishes.nice[task] = *schedule.nice;
+    if (!same_word(each.key, "Priority")) continue;
+    if (change.job.spec.control.hold) {
+      wishes.hold[task] = true;
+    } else {
+      wishes.priority[task] = *schedule.priority;
+    }
+  }
+  return {};
+}
+
+// The change of those tasks for which it makes sense; `refused` has the others.
+base::Result<nlohmann::json> tasks_patch(const Session& session, const kube::Job& job,
+                                         const std::vector<int>& tasks,
+                                         std::span<const KeyValue> changes,
+                                         std::map<std::string, std::vector<int>>& refused) {
+  const kube::ArrayStatus status = job.status.array.value_or(kube::ArrayStatus{});
+  const kube::TaskOutcomes outcomes{status};
+  std::map<int, const kube::ArrayTask*> entries;
+  for (const kube::ArrayTask& entry : status.tasks) entries[entry.task] = &entry;
+  const std::string& text = job.spec.array->tasks;
+  const auto all = slurm::parse_array("spec.array.tasks", text, kube::kArrayTasksMax);
+  if (!all) return all.error();
+  TaskWishes wishes{job.spec.control.tasks};
+  wishes.drop_done(job.status);
+  const JobChange array{.job = job, .now = session.clock.wall()};
+  refused.clear();
+  for (const int task : tasks) {
+    if (!all->tasks.contains(task)) {
+      refused["Invalid job id specified"].push_back(task);
+    } else if (outcomes.of(task) != kube::TaskOutcome::kNone) {
+      refused["Job has already finished"].push_back(task);
+    } else {
+      const auto entry = entries.find(task);
+      const base::Status applied = apply_to_task(
+          changes, task, array, entry == entries.end() ? nullptr : entry->second, wishes);
+      if (!applied) refused[applied.error().message].push_back(task);
+    }
+  }
+  kube::Job changed = job;
+  changed.spec.control.tasks = wishes.entries();
+  if (const base::Status few = check_differences(changed.spec.control); !few) return few.error();
+  return merge_patch(kube::encode(job), kube::encode(changed));
+}
+
+int update_tasks(const Session& session, const kube::Job& job, const JobWord& word,
+                 std::span<const KeyValue> changes, Output output) {
+  const std::string id = std::to_string(word.id) + "_";
+  for (const KeyValue& each : changes) {
+    if (field_of(each)->is_of_tasks) continue;
+    return fail(output, "tasks of an array cannot differ in " + each.key +
+                            "; update the whole array for job " + id +
+                            base::format_number_list(*word.tasks));
+  }
+  if (word.tasks->size() > kube::kNamedTasksMax) {
+    return fail(output, "no more than " + std::to_string(kube::kNamedTasksMax) +
+                            " tasks of an array may differ from the rest; name fewer, or the whole "
+                            "array");
+  }
+  const kube::ObjectMeta& meta = job.metadata;
+  std::map<std::string, std::vector<int>> refused;
+  const auto done = patch_seen_job(
+      session, {.ns = meta.ns, .name = meta.name, .uid = meta.uid}, [&](const kube::Job& now) {
+        return tasks_patch(session, now, *word.tasks, changes, refused);
+      });
+  for (const auto& [why, tasks] : refused) {
+    output.err << id << base::format_number_list(tasks) << ": " << why << "\n";
+  }
+  if (!done) {
+    return fail(output,
+                done.error().message + " for job " + id + base::format_number_list(*word.tasks));
+  }
+  return refused.empty() ? kExitOk : kExitFailed;
+}
+
+// A task of an array has a number of its own, too.
+JobWord task_numbered(const JobWord& word, const std::vector<kube::Job>& jobs) {
+  for (const kube::Job& job : jobs) {
+    if (*job.status.job_id == word.id) return word;
+    if (!job.status.array) continue;
+    const auto& tasks = job.status.array->tasks;
+    const auto task = std::ranges::find(tasks, word.id, &kube::ArrayTask::job_id);
+    if (task != tasks.end()) return {.id = *job.status.job_id, .tasks = {{task->task}}};
+  }
+  return word;
+}
+
 int update_jobs(const Session& session, const std::string& ids, std::span<const KeyValue> changes,
                 Output output) {
   // A name that does not exist is reported before any job is changed.
   for (const KeyValue& each : changes) {
-    const bool is_known = std::ranges::any_of(
-        kJobFields, [&](const JobField& f) { return same_word(f.name, each.key); });
-    if (!is_known) return fail(output, unsupported(each).message);
+    if (field_of(each) == nullptr) return fail(output, unsupported(each).message);
   }
   if (changes.empty()) return fail(output, "No changes specified");
   const std::vector<std::string> words = job_words(ids);
@@ -330,29 +469,22 @@ int update_jobs(const Session& session, const std::string& ids, std::span<const 
   if (!jobs) return fail(output, "scontrol: error: " + jobs.error().message);
   int code = kExitOk;
   for (const std::string& id : words) {
-    // SOURCE: Slurm takes fields of single tasks; here the tasks of an array have one spec.
-    const auto word = parse_job_word(id);
-    if (word && word->tasks) {
-      code = fail(output,
-                  "the fields of single tasks cannot differ; update the whole array for job " + id);
-      continue;
-    }
-    const auto job = std::ranges::find_if(
-        *jobs, [&](const kube::Job& each) { return std::to_string(*each.status.job_id) == id; });
+    auto word = parse_job_word(id);
+    if (word && !word->tasks) word = task_numbered(*word, *jobs);
+    const auto job = std::ranges::find_if(*jobs, [&](const kube::Job& each) {
+      return word && *each.status.job_id == word->id && (!word->tasks || each.spec.array);
+    });
     if (job == jobs->end()) {
       code = fail(output, "Invalid job id specified for job " + id);
-      continue;
+    } else if (word->tasks) {
+      code = std::max(code, update_tasks(session, *job, *word, changes, output));
+    } else {
+      const kube::ObjectMeta& meta = job->metadata;
+      const auto done =
+          patch_seen_job(session, {.ns = meta.ns, .name = meta.name, .uid = meta.uid},
+                         [&](const kube::Job& now) { return job_patch(session, now, changes); });
+      if (!done) code = fail(output, done.error().message + " for job " + id);
     }
-    JobChange change{.job = *job, .now = session.clock.wall()};
-    base::Status status = apply_to_job(changes, change);
-    if (status) status = check_job(session, *job, change);
-    if (status) {
-      const nlohmann::json patch = merge_patch(kube::encode(*job), kube::encode(change.job));
-      status = session.client
-                   .patch<kube::Job>(kube::key_of(job->metadata), patch, {.uid = job->metadata.uid})
-                   .status();
-    }
-    if (!status) code = fail(output, status.error().message + " for job " + id);
   }
   return code;
 }

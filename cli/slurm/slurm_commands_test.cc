@@ -657,9 +657,6 @@ TEST_F(SlurmArrays, TasksThatDoNotExistAreRefused) {
 
 // A message names what was typed, and its own program.
 TEST_F(SlurmArrays, MessagesNameTheTasks) {
-  EXPECT_EQ(slurm("scancel", {"-s", "TERM", "1001_0"}).err,
-            "scancel: error: Kill job error on job id 1001_0: signals of single tasks of an array "
-            "are not there yet\n");
   kube::JobSpec wide;
   wide.array = kube::JobArray{.tasks = "0-100000", .parallelism = {}};
   add_job("team-b", "wide", wide, {.state = kube::JobState::kPending, .job_id = 2001});
@@ -722,8 +719,53 @@ TEST_F(SlurmArrays, AFilterNamesTasks) {
 TEST_F(SlurmArrays, TheThrottleIsUpdated) {
   EXPECT_EQ(slurm("scontrol", {"update", "JobId=1001", "ArrayTaskThrottle=6"}).code, kExitOk);
   EXPECT_EQ(spec().array->parallelism, 6);
-  EXPECT_THAT(slurm("scontrol", {"update", "JobId=1001_3", "Nice=1"}).err,
-              HasSubstr("fields of single tasks"));
+}
+
+// Of those that run: there is none whose pod runs here.
+TEST_F(SlurmArrays, SignalsAreForTasksThatRun) {
+  EXPECT_EQ(slurm("scancel", {"-s", "TERM", "1001_[2-4]"}).code, kExitOk) << "they wait";
+  EXPECT_EQ(slurm("scancel", {"-s", "TERM", "1001_0"}).err,
+            "scancel: error: Kill job error on job id 1001_0: Job is pending execution\n");
+  const Ran gone = slurm("scancel", {"-s", "TERM", "1001_[1-2,12]"});
+  EXPECT_EQ(gone.code, kExitFailed);
+  EXPECT_EQ(gone.err,
+            "scancel: error: Kill job error on job id 1001_1: Invalid job id specified\n"
+            "scancel: error: Kill job error on job id 1001_12: Invalid job id specified\n");
+  EXPECT_THAT(slurm("scancel", {"-s", "TERM", "1001"}).err, HasSubstr("on job id 1001_0:"));
+  EXPECT_THAT(wishes(), ElementsAre());
+}
+
+// As recorded: tasks are changed by themselves until the whole array is.
+TEST_F(SlurmArrays, TasksAreUpdated) {
+  const auto shown = [&] {
+    return slurm("squeue", {"-h", "-r", "-j", "1001_[0,2-5]", "-o", "%K %l %y %Q"}).out;
+  };
+  EXPECT_EQ(slurm("scontrol", {"update", "JobId=1001", "TimeLimit=10"}).code, kExitOk);
+  EXPECT_EQ(slurm("scontrol", {"release", "1001"}).code, kExitOk);
+  EXPECT_EQ(slurm("scontrol", {"update", "JobId=1001_0", "TimeLimit=5"}).code, kExitOk);
+  EXPECT_EQ(slurm("scontrol", {"update", "JobId=1001_[3,4]", "TimeLimit=+7", "Nice=3"}).code,
+            kExitOk);
+  EXPECT_EQ(slurm("scontrol", {"update", "JobId=1001_2", "Priority=77"}).code, kExitOk);
+  EXPECT_EQ(slurm("scontrol", {"update", "JobId=1001_5", "Priority=0"}).code, kExitOk);
+  EXPECT_THAT(wishes(), testing::Contains("5: hold"));
+  EXPECT_EQ(shown(), "2 10:00 0 77\n3 17:00 3 0\n4 17:00 3 0\n5 10:00 0 0\n0 5:00 0 0\n");
+  EXPECT_EQ(slurm("scontrol", {"update", "JobId=1002", "TimeLimit=6"}).code, kExitOk);
+  EXPECT_THAT(shown(), HasSubstr("0 6:00"));
+  const Ran gone = slurm("scontrol", {"update", "JobId=1001_[1,3,11]", "TimeLimit=8"});
+  EXPECT_EQ(gone.code, kExitFailed);
+  EXPECT_EQ(gone.err, "1001_11: Invalid job id specified\n1001_1: Job has already finished\n");
+  EXPECT_THAT(shown(), HasSubstr("3 8:00"));
+  EXPECT_EQ(slurm("scontrol", {"update", "JobId=1001_0", "Nice=1"}).err,
+            "1001_0: Requested operation not supported on this system\n");
+  EXPECT_EQ(slurm("scontrol", {"update", "JobId=1001_3", "JobName=x"}).err,
+            "tasks of an array cannot differ in JobName; update the whole array for job 1001_3\n");
+  EXPECT_EQ(slurm("scontrol", {"update", "JobId=1001", "TimeLimit=9"}).code, kExitOk);
+  EXPECT_EQ(shown(), "2 9:00 0 77\n3 9:00 3 0\n4 9:00 3 0\n5 9:00 0 0\n0 9:00 0 0\n");
+  for (int task = 0; task < 70; ++task) {
+    const std::string limit = "TimeLimit=" + std::to_string(100 + task);
+    const std::string which = "JobId=1001_" + std::to_string(2 + task % 8);
+    ASSERT_EQ(slurm("scontrol", {"update", which, limit}).code, kExitOk);
+  }
 }
 
 // A partition of four nodes: n1 is full, n2 is half full, n3 is drained.

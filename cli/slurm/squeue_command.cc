@@ -600,7 +600,7 @@ int show(const Session& session, const SqueueOptions& options, const Caller& cal
     JobFacts facts = facts_of(job, *partitions, now);
     is_known = is_known || is_named(options.asked.front(), facts.id, facts.array);
     if (!is_shown(facts, options)) continue;
-    if (options.jobs.size() != 1 || may_be_shown(job.job, options, caller)) {
+    if (options.jobs.size() != 1 || may_be_shown(*job.job, options, caller)) {
       all.push_back(std::move(facts));
     }
   }

@@ -8,8 +8,8 @@
 #include <filesystem>
 
 #include "cli/cluster/batch_variables.h"
-#include "cli/cluster/read.h"
 #include "cli/local_zone.h"
+#include "cli/slurm/job_facts.h"
 #include "cli/slurm/remote_step.h"
 #include "kube/clock.h"
 #include "slurm/exit_code.h"
@@ -227,10 +227,11 @@ std::string help() {
 }
 
 int in_job(const Session& session, const Srun& read, const RemoteStep& step, Output output) {
-  const auto job = find_job(session, read.job_id, output);
-  if (!job) return fail(output, job.error().message);
+  const auto part = find_part(session, read.job_id, output);
+  if (!part) return fail(output, part.error().message);
+  const auto task = part->array ? std::optional{part->array->tasks.front()} : std::nullopt;
   const TakenSignals signals;
-  const auto pod = first_pod(session, *job);
+  const auto pod = first_pod(session, *part->job, task);
   if (!pod) return fail(output, pod.error().message);
   if (!*pod) {
     return fail(output,

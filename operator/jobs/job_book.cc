@@ -7,6 +7,7 @@
 #include "base/number_list.h"
 
 #include "operator/gang/gang_observation.h"
+#include "operator/jobs/task_wishes.h"
 #include "operator/translate/reason_names.h"
 
 namespace control {
@@ -179,8 +180,7 @@ JobRecord& JobBook::make_task(JobRecord& array, int number, const kube::ArrayTas
   task.judge_again = false;  // its array is judged
   task.deleted = array.deleted;
   task.submitted = array.submitted;
-  task.request = array.request;
-  task.request.array.reset();
+  task.request = request_of_task(array, number);
   kube::Job object;
   object.metadata = array.object->metadata;
   if (stored != nullptr) object.status = kube::task_status(*stored, array.object->status);

@@ -22,6 +22,7 @@
 #include "operator/publish/mirror.h"
 #include "operator/translate/template_check.h"
 #include "operator/write/effect.h"
+#include "scheduler/event.h"
 #include "scheduler/model/array.h"
 #include "scheduler/model/job.h"
 
@@ -118,6 +119,8 @@ struct ArrayRecord {
   bool waits_for_mend = false;
   std::map<int, bool> told_holds;
   std::set<int> told_cancels;
+  // Of tasks whose terms differ from those of the array.
+  std::map<int, sched::TaskTerms> told_terms;
   std::int64_t told_generation = -1;
   // Pods of tasks that have ended, which are kept for their logs, the oldest first, each until it
   // is gone.
@@ -139,9 +142,10 @@ struct ArrayRecord {
   bool has_begun() const { return !tasks.empty() || outcomes.ended() > 0; }
   // Some of its tasks have neither ended nor a record.
   bool has_rest() const { return !rest_ended && outcomes.ended() + open_records < all.size(); }
+  // The task has not ended, if there is one of this number.
+  bool is_open(int number) const { return outcomes.of(number) == kube::TaskOutcome::kNone; }
 
  private:
-  bool is_open(int number) const { return outcomes.of(number) == kube::TaskOutcome::kNone; }
   int open_records = 0;  // of tasks that have not ended
 };
 

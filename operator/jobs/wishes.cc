@@ -8,10 +8,10 @@
 #include "api/array_status.h"
 #include "api/kstatus.h"
 #include "api/wellknown.h"
-#include "base/number_list.h"
 #include "operator/jobs/job_report.h"
 #include "operator/jobs/queue_priorities.h"
 #include "operator/jobs/status_after.h"
+#include "operator/jobs/task_wishes.h"
 #include "operator/translate/job_check.h"
 #include "operator/translate/job_translation.h"
 #include "operator/translate/sentences.h"
@@ -23,47 +23,31 @@ namespace {
 constexpr base::Duration kSuspensionPatience = std::chrono::seconds{5};
 const std::string kWaits = "its suspension waits: node ";
 
-// The entries are read once for each generation of the spec, and not if they name more tasks than
-// they may: then those that were read before hold.
-const std::vector<ArrayRecord::Wish>& wishes_of(JobRecord& array) {
-  ArrayRecord& record = *array.array;
-  const std::int64_t generation = array.object->metadata.generation;
-  if (std::exchange(record.wishes_generation, generation) == generation) return record.wishes;
-  if (kube::names_too_many_tasks(array.object->spec.control)) return record.wishes;
-  record.wishes.clear();
-  for (const kube::TaskControl& entry : array.object->spec.control.tasks) {
-    const auto numbers = base::parse_number_list(entry.tasks, kube::kArrayTasksMax - 1);
-    if (!numbers) continue;
-    ArrayRecord::Wish& wish = record.wishes.emplace_back();
-    for (const int number : *numbers) wish.tasks.insert(number);
-    wish.wish = entry;
-  }
-  return record.wishes;
-}
-
-// Of the entries that name a task the last one that has a field counts.
-kube::TaskControl wish_for(JobRecord& array, int task) {
-  kube::TaskControl wish;
-  const auto take = [](auto& field, const auto& of_entry) {
-    if (of_entry) field = of_entry;
-  };
-  for (const ArrayRecord::Wish& entry : wishes_of(array)) {
-    if (!entry.tasks.contains(task)) continue;
-    take(wish.hold, entry.wish.hold);
-    take(wish.suspend, entry.wish.suspend);
-    take(wish.cancel, entry.wish.cancel);
-    take(wish.requeue_request, entry.wish.requeue_request);
-    take(wish.release_request, entry.wish.release_request);
-  }
-  return wish;
-}
-
 // Returns true if the job's user wants it to end: it is cancelled, or its object is being deleted.
 // Deletion counts at once, because the object may stay for long: for finalizers of others, or, in
 // the foreground, for its pods.
 bool must_end(const JobRecord& job) {
   return job.object->spec.control.cancel.value_or(false) ||
          job.object->metadata.deletion_timestamp.has_value();
+}
+
+// What may differ between the tasks of an array.
+bool has_terms_of(const sched::JobRequest& a, const sched::JobRequest& b) {
+  return a.time_limit == b.time_limit && a.priority == b.priority && a.nice == b.nice;
+}
+
+void take_terms(sched::JobRequest& to, const sched::JobRequest& from) {
+  to.time_limit = from.time_limit;
+  to.priority = from.priority;
+  to.nice = from.nice;
+}
+
+void note_terms(ArrayRecord& array, int task, const sched::TaskTerms& terms) {
+  if (terms == sched::TaskTerms{}) {
+    array.told_terms.erase(task);
+  } else {
+    array.told_terms[task] = terms;
+  }
 }
 
 bool has_nodes(const JobRecord& job) {
@@ -136,14 +120,11 @@ void Wishes::tell_tasks(JobRecord& array) {
   ArrayRecord& record = *array.array;
   const std::int64_t generation = array.object->metadata.generation;
   if (std::exchange(record.told_generation, generation) == generation) return;
-  std::set<int> named;
+  tell_terms(array);
+  std::set<int> named = named_tasks(array);
   for (const auto& [number, held] : record.told_holds) named.insert(number);
-  for (const ArrayRecord::Wish& each : wishes_of(array)) {
-    each.tasks.each([&](int number) { named.insert(number); });
-  }
   for (const int number : named) {
-    if (!record.all.contains(number)) continue;
-    if (record.outcomes.of(number) != kube::TaskOutcome::kNone) continue;
+    if (!record.all.contains(number) || !record.is_open(number)) continue;
     const kube::TaskControl wish = wish_for(array, number);
     const sched::JobId id = sched::JobId::of_task(array.id, number);
     if (wish.cancel.value_or(false) && record.told_cancels.insert(number).second) {
@@ -154,8 +135,8 @@ void Wishes::tell_tasks(JobRecord& array) {
     const bool of_array = array.request.hold;
     // The array may be held because it is suspended.
     const bool goes_on = wish.suspend && !*wish.suspend;
-    const bool hold = wish.hold.value_or(
-        goes_on ? array.object->spec.control.hold.value_or(false) : of_array);
+    const bool hold =
+        wish.hold.value_or(goes_on ? array.object->spec.control.hold.value_or(false) : of_array);
     const auto [told, is_new] = record.told_holds.try_emplace(number, of_array);
     if (std::exchange(told->second, hold) == hold) continue;
     if (hold) {
@@ -163,6 +144,32 @@ void Wishes::tell_tasks(JobRecord& array) {
     } else {
       scheduler_.tell(sched::Release{id});
     }
+  }
+}
+
+// Tells what differs from the request of the array, of each task for which that is news. Of one
+// that a new leader has restored its limit may be.
+void Wishes::tell_terms(JobRecord& array) {
+  ArrayRecord& record = *array.array;
+  std::map<int, sched::TaskTerms> terms = terms_of_tasks(array);
+  for (const auto& [number, told] : record.told_terms) terms.try_emplace(number);
+  for (const auto& [number, task] : record.tasks) terms.try_emplace(number);
+  for (const auto& [number, wished] : terms) {
+    if (!record.all.contains(number) || !record.is_open(number)) continue;
+    JobRecord* const task = parts_.jobs.peek(sched::JobId::of_task(array.id, number));
+    const sched::JobRequest before =
+        task != nullptr ? task->request : request_of_task(array, number);
+    note_terms(record, number, wished);
+    sched::JobRequest request = request_of_task(array, number);
+    if (has_terms_of(before, request)) continue;
+    // Holds are told by events of their own.
+    const auto held = record.told_holds.find(number);
+    if (held != record.told_holds.end()) request.hold = held->second;
+    if (task != nullptr) {
+      request.suspend = task->told_suspend;
+      take_terms(task->request, request);
+    }
+    scheduler_.tell(sched::Update{std::move(request)});
   }
 }
 
@@ -273,13 +280,25 @@ void Wishes::tell_update(JobRecord& job, sched::JobRequest request,
   const bool held = job.request.hold;
   if (job.request.dependency != request.dependency) show_terms(job, request.dependency);
   job.request = std::move(request);
+  sched::Update update{job.request, known};
   if (job.array) {
-    for (const auto& [number, task] : job.array->tasks) {
-      task->request.time_limit = job.request.time_limit;
+    // What single tasks have goes with it: for an instant without a longer limit of its own, a task
+    // would be ended.
+    update.tasks = terms_of_tasks(job);
+    ArrayRecord& record = *job.array;
+    std::set<int> apart;
+    for (const auto& [number, told] : record.told_terms) apart.insert(number);
+    for (const auto& [number, task] : record.tasks) apart.insert(number);
+    for (const int number : apart) {
+      const auto own = update.tasks.find(number);
+      note_terms(record, number, own == update.tasks.end() ? sched::TaskTerms{} : own->second);
+    }
+    for (const auto& [number, task] : record.tasks) {
+      take_terms(task->request, request_of_task(job, number));
     }
   }
   // An Update never takes a hold back, so both directions are told as events of their own.
-  scheduler_.tell(sched::Update{job.request, known});
+  scheduler_.tell(std::move(update));
   if (job.request.hold != held) {
     if (job.request.hold) {
       scheduler_.tell(sched::Hold{.job = job.id});

@@ -48,6 +48,7 @@ class Wishes {
   void heed_task(JobRecord& task);
   void give_number(JobRecord& task);
   void tell_tasks(JobRecord& array);
+  void tell_terms(JobRecord& array);
   void judge(JobRecord& job);
   void tell_update(JobRecord& job, sched::JobRequest request,
                    const std::vector<sched::KnownJob>& known);

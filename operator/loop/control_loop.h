@@ -139,6 +139,7 @@ class ControlLoop {
   void keep_newest_pods(JobRecord& array, const JobRecord& ended);
   void delete_old_pods(JobRecord& array);
   void delete_oldest(JobRecord& array, std::deque<ArrayRecord::KeptPod>& kept, std::size_t most);
+  std::vector<JobRecord*> tasks_apart(JobRecord& array);
   void restore_kept_pods(JobRecord& array);
   void note_change(const std::string& job_uid);
   void write_due();

@@ -10,10 +10,13 @@
 #include "operator/jobs/listed_job.h"
 #include "operator/jobs/predecessors.h"
 #include "operator/jobs/status_after.h"
+#include "operator/jobs/task_wishes.h"
 #include "operator/loop/control_loop.h"
 #include "operator/translate/allocation.h"
+#include "operator/translate/job_check.h"
 #include "operator/translate/reason_names.h"
 #include "operator/translate/usage_translation.h"
+#include "slurm/array.h"
 #include "slurm/hostlist.h"
 
 namespace control {
@@ -43,11 +46,22 @@ std::optional<base::Instant> run_began(const kube::JobStatus& status) {
 JobVerdict verdict_of_task(const JobRecord& array, const JobRecord& task,
                            base::Instant submit_time) {
   JobVerdict verdict;
-  sched::JobRequest& request = verdict.request.emplace(array.request);
-  request.id = task.id;
+  sched::JobRequest& request = verdict.request.emplace(request_of_task(array, *task.task));
   request.submit_time = submit_time;
-  request.array.reset();  // it is a job of its own
   return verdict;
+}
+
+// 0 is the priority of a held job, which the hold says by itself. `array`: of a task, whose own
+// priority the status of its array does not have.
+sched::Priority stored_priority(const kube::JobStatus& status, const sched::JobRequest& request,
+                                const sched::JobRequest* array) {
+  const std::int64_t stored = status.priority.value_or(0);
+  if (stored <= 0) return {};
+  if (array == nullptr) return sched::Priority{static_cast<std::uint32_t>(stored)};
+  if (request.priority) return *request.priority;
+  const std::int64_t own = stored + array->nice - request.nice;
+  return sched::Priority{
+      static_cast<std::uint32_t>(std::clamp<std::int64_t>(own, 1, kPriorityMax))};
 }
 
 }  // namespace
@@ -90,6 +104,9 @@ void ControlLoop::restore() {
     if (job.id.number() == 0) number_anew(job);
     in_order.push_back(&job);
   });
+  for (JobRecord* array : std::vector{in_order}) {
+    if (array->array) std::ranges::copy(tasks_apart(*array), std::back_inserter(in_order));
+  }
   // Numbers are given in the order of submission, so this is the order of the job table.
   std::sort(in_order.begin(), in_order.end(),
             [](const JobRecord* a, const JobRecord* b) { return a->id < b->id; });
@@ -120,6 +137,30 @@ void ControlLoop::restore() {
                           {"jobs", jobs_.size()},
                           {"restored", jobs_count},
                           {"nodes", nodes_.size()}});
+}
+
+// Makes the records of tasks that wait and whose terms differ from those of the rest, and returns
+// them. What differs counts as told for these, and for those that have records. Of more tasks than
+// may have begun it is told by the loop: each record costs as much as a job.
+std::vector<JobRecord*> ControlLoop::tasks_apart(JobRecord& array) {
+  ArrayRecord& record = *array.array;
+  std::vector<JobRecord*> made;
+  const std::map<int, sched::TaskTerms> wished = terms_of_tasks(array);
+  // Without it the array may have to be judged like a new one.
+  if (wished.empty() || !array.object->spec.array || !array.wanted().array) return made;
+  const auto all =
+      slurm::parse_array("spec.array.tasks", array.object->spec.array->tasks, kube::kArrayTasksMax);
+  if (!all) return made;
+  for (const auto& [number, terms] : wished) {
+    if (!all->tasks.contains(number)) continue;
+    const bool has_record = record.tasks.contains(number);
+    if (!has_record && std::ssize(made) >= kube::kArrayBegunMax) continue;
+    record.told_terms[number] = terms;
+    if (has_record) continue;
+    const kube::ArrayTask entry{.task = number, .state = kube::JobState::kPending};
+    made.push_back(&jobs_.make_task(array, number, &entry));
+  }
+  return made;
 }
 
 // Those of tasks that have ended, in the order in which they were made.
@@ -210,9 +251,8 @@ std::optional<sched::JobFacts> ControlLoop::restored_job(JobRecord& job,
   }
 
   // A job that runs goes on, whatever its spec would be worth today.
-  sched::JobRequest request =
-      verdict.request ? std::move(*verdict.request)
-                      : plain_request(*job.object, job.id, submit_time);
+  sched::JobRequest request = verdict.request ? std::move(*verdict.request)
+                                              : plain_request(*job.object, job.id, submit_time);
   // The user may have changed the limit while there was no leader: that is told later, by the loop.
   if (allocated && status.observed) request.time_limit = status.observed->time_limit;
   Predecessors predecessors = find_predecessors(jobs_, job);
@@ -223,10 +263,8 @@ std::optional<sched::JobFacts> ControlLoop::restored_job(JobRecord& job,
   sched::JobFacts restored = sched::JobFacts::of(std::move(request));
   if (job.array) restored.array = restored_array(*job.array);
   restored.terms = stored_terms(job.object->spec, status);
-  // 0 is the priority of a held job, which the hold says by itself.
-  if (status.priority && *status.priority > 0) {
-    restored.priority = sched::Priority{static_cast<std::uint32_t>(*status.priority)};
-  }
+  restored.priority =
+      stored_priority(status, *restored.request, job.task ? &jobs_.array_of(job).request : nullptr);
   restored.has_begun = status.starts.value_or(0) > 0;
   restored.restarts = static_cast<int>(status.restarts.value_or(0));
   restored.node_failures = static_cast<int>(status.node_failures.value_or(0));

@@ -31,8 +31,6 @@ constexpr std::int64_t kNodesMax = 1'000'000;
 constexpr std::int64_t kTasksMax = 16'777'216;
 constexpr std::int64_t kPerNodeMax = 65'535;
 // Slurm's own: priorities are 32 bits without a sign, NICE is offset by 0x80000000.
-constexpr std::int64_t kPriorityMax = 4'294'967'295;
-constexpr std::int64_t kNiceMax = 2'147'483'645;
 
 // The fields that may change while the job has nodes; no other field of the spec may. The CRD's
 // rule lists the fields that may not.
@@ -91,9 +89,8 @@ class Checker {
       return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
     };
     const std::size_t most = spec_.array ? kArrayNameMax : kJobNameMax;
-    const bool label = !name.empty() && name.size() <= most && name[0] >= 'a' &&
-                       name[0] <= 'z' && name.back() != '-' &&
-                       std::all_of(name.begin(), name.end(), legal);
+    const bool label = !name.empty() && name.size() <= most && name[0] >= 'a' && name[0] <= 'z' &&
+                       name.back() != '-' && std::all_of(name.begin(), name.end(), legal);
     if (label) return;
     problem("metadata.name: \"" + name + "\" must be a DNS label of at most " +
             std::to_string(most) +
@@ -354,9 +351,18 @@ class Checker {
           " tasks; remove those that have ended, or use spec.control for the whole array");
     }
     for (std::size_t i = 0; i < spec_.control.tasks.size(); ++i) {
-      const std::string& text = spec_.control.tasks[i].tasks;
-      if (base::parse_number_list(text, kube::kArrayTasksMax - 1)) continue;
-      return problem("spec.control.tasks[" + std::to_string(i) + "].tasks: \"" + text +
+      const kube::TaskControl& entry = spec_.control.tasks[i];
+      const std::string where = "spec.control.tasks[" + std::to_string(i) + "].";
+      check_range(where + "priority", entry.priority, 1, kPriorityMax);
+      check_range(where + "nice", entry.nice, -kNiceMax, kNiceMax);
+      const base::Duration least =
+          std::max(spec_.schedule.time_min.value_or(base::Duration{0}), base::Duration{1});
+      if (entry.time_limit && *entry.time_limit < least) {
+        problem(where + "timeLimit: " + kube::format_duration(*entry.time_limit) +
+                " is not possible; give a time above 0s, and not below spec.schedule.timeMin");
+      }
+      if (base::parse_number_list(entry.tasks, kube::kArrayTasksMax - 1)) continue;
+      return problem(where + "tasks: \"" + entry.tasks +
                      "\" must list numbers of tasks (example: 3,5-7)");
     }
   }

@@ -2,6 +2,7 @@
 // more (it may have been stored under an older one). Pure.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,10 @@ namespace control {
 
 // No image and no init container is worth more: a job holds its nodes while its pods start.
 inline constexpr base::Duration kStartTimeoutMax = std::chrono::hours{2};
+
+// The bounds of priorities and nice values.
+inline constexpr std::int64_t kPriorityMax = 4'294'967'295;
+inline constexpr std::int32_t kNiceMax = 2'147'483'645;
 
 // Whole sentences that name the field, the value and what to do; empty = legal. The template is
 // checked by check_template.

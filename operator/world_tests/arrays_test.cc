@@ -188,6 +188,69 @@ TEST_F(ArrayTest, ItsSpecIsLockedWhileATaskHasNodes) {
   EXPECT_THAT(world.condition("Job", "sweep", "Accepted"), HasSubstr("True")) << world.log_tail();
 }
 
+// What single tasks have instead of what the array says, over a change of leaders.
+TEST_F(ArrayTest, TasksHaveLimitsAndPrioritiesOfTheirOwn) {
+  const auto limit_of = [&](int task) {
+    return kube::stored_task(world.job("sweep").status, task).time_limit;
+  };
+  json job = gang_job("sweep", 1, "20s", tasks("0-8"));
+  job["spec"]["schedule"]["timeLimit"] = "1h";
+  world.apply(job);
+  world.run_for(seconds{4});
+  ASSERT_THAT(started("sweep"), ElementsAre(0, 1, 2, 3, 4)) << world.log_tail();
+  const json control{{"tasks",
+                      {{{"tasks", "1"}, {"timeLimit", "12s"}},
+                       {{"tasks", "6"}, {"timeLimit", "5s"}, {"nice", 7}},
+                       {{"tasks", "7"}, {"timeLimit", "30m"}, {"priority", 4'294'960'000}},
+                       {{"tasks", "8"}, {"nice", -7}}}}};
+  world.patch_job("sweep", {{"control", control}});
+  world.run_for(seconds{1});
+  EXPECT_EQ(limit_of(0), std::chrono::hours{1});
+  EXPECT_EQ(limit_of(1), seconds{12}) << world.log_tail();
+  world.restart_operator();
+  world.run_for(seconds{14});
+  EXPECT_EQ(array("sweep").failed, "1") << world.log_tail();
+  EXPECT_EQ(limit_of(7), minutes{30}) << "it has started, by its priority";
+  EXPECT_EQ(limit_of(5), std::nullopt);
+  world.restart_operator();
+  ASSERT_TRUE(ends("sweep")) << world.log_tail();
+  EXPECT_EQ(array("sweep").failed, "1,6");
+  EXPECT_EQ(array("sweep").succeeded, "0,2-5,7-8");
+  expect_no_violations(world);
+}
+
+// A task that runs longer than the array may is not ended by a change of the array, whatever that
+// is about; and not by the next leader.
+TEST_F(ArrayTest, ATaskKeepsItsOwnLimitWhenTheArrayIsChanged) {
+  json job = gang_job("sweep", 1, "60s", tasks("0-1"));
+  job["spec"]["schedule"]["timeLimit"] = "30s";
+  job["spec"]["control"]["tasks"] = {{{"tasks", "0"}, {"timeLimit", "5m"}}};
+  world.apply(job);
+  world.run_for(seconds{40});
+  ASSERT_EQ(array("sweep").failed, "1") << world.log_tail();
+  world.patch_job("sweep", {{"schedule", {{"nice", 5}}}});
+  world.run_for(seconds{1});
+  world.patch_job("sweep", {{"schedule", {{"timeLimit", "20s"}}}});
+  world.run_for(seconds{1});
+  world.restart_operator();
+  ASSERT_TRUE(ends("sweep")) << world.log_tail();
+  EXPECT_EQ(array("sweep").succeeded, "0") << world.log_tail();
+}
+
+// A wish that is taken back while no leader is there, too.
+TEST_F(ArrayTest, ATaskWithoutALimitOfItsOwnHasThatOfTheArray) {
+  json job = gang_job("sweep", 1, "60s", tasks("0-1"));
+  job["spec"]["schedule"]["timeLimit"] = "30s";
+  job["spec"]["control"]["tasks"] = {{{"tasks", "0-1"}, {"timeLimit", "5m"}}};
+  world.apply(job);
+  world.run_for(seconds{10});
+  world.patch_job("sweep", {{"control", {{"tasks", {{{"tasks", "1"}, {"timeLimit", "5m"}}}}}}});
+  world.restart_operator();
+  ASSERT_TRUE(ends("sweep")) << world.log_tail();
+  EXPECT_EQ(array("sweep").failed, "0") << world.log_tail();
+  EXPECT_EQ(array("sweep").succeeded, "1");
+}
+
 TEST_F(ArrayTest, ACancelEndsAllTasks) {
   world.apply(gang_job("sweep", 1, "", tasks("0-99")));
   world.run_for(seconds{5});
@@ -236,9 +299,9 @@ TEST_F(ArrayTest, NoTaskStartsWhileItsArrayIsSuspended) {
   EXPECT_THAT(started("sweep"), ElementsAre(0, 1, 2, 3, 4)) << world.log_tail();
   EXPECT_EQ(array("sweep").succeeded, "");
   // One goes on by itself, and others do by themselves.
-  world.patch_job("sweep",
-                  {{"control",
-                    {{"tasks", {{{"tasks", "2"}, {"suspend", false}},
+  world.patch_job("sweep", {{"control",
+                             {{"tasks",
+                               {{{"tasks", "2"}, {"suspend", false}},
                                 {{"tasks", "9"}, {"suspend", false}, {"hold", false}}}}}}});
   world.run_for(seconds{20});
   EXPECT_EQ(array("sweep").succeeded, "2,9") << world.log_tail();
@@ -342,6 +405,31 @@ TEST_P(LargeArrayTest, NoSequenceOfRequestsMakesTheStatusGrow) {
 INSTANTIATE_TEST_SUITE_P(Held, LargeArrayTest, ::testing::Bool());
 
 // No other job, whatever its name, has to share it.
+// Its pod is made and deleted; the statuses are those of many tasks.
+TEST(ArrayWrites, AreNoMoreThanThreeForEachTask) {
+  World world{{.nodes = {"n12", "n13"}, .cpus = 100, .pods_per_node = 200}};
+  json config = linear_config();
+  config["spec"]["select"] = {{"type", "ConsTres"}, {"memory", false}};
+  world.apply(config);
+  world.apply(partition("batch", {{"nodes", {{"hostlist", "n[12-13]"}}}, {"default", true}}));
+  world.run_for(seconds{5});
+  json job = gang_job("sweep", 1, "10s", tasks("0-999"));
+  job["spec"]["resources"] = {{"tasks", 1}};
+  const auto count = [&] {
+    const std::set<WritePoint> reads{WritePoint::kTemplateRead, WritePoint::kPodRead,
+                                     WritePoint::kPodTry};
+    return std::ranges::count_if(world.process().writer().points(),
+                                 [&](WritePoint point) { return !reads.contains(point); });
+  };
+  const auto before = count();
+  world.apply(job);
+  const auto done = [&] { return world.state("sweep") == "Completed"; };
+  ASSERT_TRUE(world.run_until(done, minutes{20})) << world.log_tail();
+  world.run_for(seconds{10});
+  EXPECT_LE(count() - before, 3 * 1000);
+  RecordProperty("writes", static_cast<int>(count() - before));
+}
+
 TEST_F(ArrayTest, AllTasksHaveOneService) {
   world.apply(gang_job("sweep", 2, "3s", tasks("0-3")));
   world.apply(gang_job("sweep-1", 2, "3s"));
@@ -508,8 +596,8 @@ TEST_F(ArrayTest, ACanceledTaskLeavesNothingOfItsLastStart) {
   world.apply(gang_job("script", 2, "60s", more));
   world.run_for(seconds{5});
   const auto count = [&](const std::string& kind) {
-    const auto list = world.client().call_json(kube::Method::kGet,
-                                               "/api/v1/namespaces/team-a/" + kind);
+    const auto list =
+        world.client().call_json(kube::Method::kGet, "/api/v1/namespaces/team-a/" + kind);
     return list.ok() ? (*list)["items"].size() : 99U;
   };
   ASSERT_EQ(count("secrets"), 2U) << world.log_tail();

@@ -74,7 +74,13 @@ void Engine::on(const Update& event) {
   all.request.array->tasks = job->request->array->tasks;
   // How many may run at once is asked of the array, also if none waits as the array any more.
   if (job->count() == 0) dependencies_.change(*job, all.request, all.known);
-  each_job(job->id, [&](Job& each) { update(each, all); });
+  each_job(job->id, [&](Job& each) {
+    const auto own = each.is_array() ? all.tasks.end() : all.tasks.find(*each.id.task());
+    if (own == all.tasks.end()) return update(each, all);
+    Update of_task{all.request, all.known};
+    own->second.apply_to(of_task.request);
+    update(each, of_task);
+  });
   reopen(*job);
 }
 

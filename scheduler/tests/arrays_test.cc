@@ -368,6 +368,29 @@ TEST_F(Arrays, ForgetATaskThatHasEndedAtOnce) {
   EXPECT_EQ(tasks(5), "RcR");
 }
 
+// A longer limit of a task that runs counts at each instant.
+TEST_F(Arrays, AnUpdateSaysWhatSingleTasksHaveInstead) {
+  JobRequest request = array_of(5, 4);
+  request.time_limit = seconds(60);
+  submit(request);
+  JobRequest one = request;
+  one.id = task(5, 0);
+  one.array.reset();
+  one.time_limit = seconds(600);
+  tell(Update{one});
+  driver.run_until(at(100));
+  EXPECT_EQ(driver.view(task(5, 0)).state, JobState::kRunning);
+  (void)driver.take_log();
+  request.time_limit = seconds(50);
+  tell(Update{.request = request, .tasks = {{0, {.time_limit = seconds(600)}}}});
+  EXPECT_EQ(driver.view(task(5, 0)).facts->request->time_limit, seconds(600));
+  for (const Decision& decision : driver.take_log()) {
+    EXPECT_FALSE(std::holds_alternative<LimitChanged>(decision) &&
+                 std::get<LimitChanged>(decision).job == task(5, 0));
+  }
+  EXPECT_EQ(driver.view(task(5, 0)).state, JobState::kRunning);
+}
+
 // MaxArraySize counts at the submission: what has been accepted under another one stays.
 TEST_F(Arrays, NumbersOfTasksAreBelowMaxArraySize) {
   submit(array_of(5, 5));

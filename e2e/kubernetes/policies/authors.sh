@@ -8,6 +8,11 @@ for field in 'schedule: {priority: 7}' 'schedule: {nice: -1}'; do
   allow "dora sets $field" submit dora < <(job a "$field" "$no_token")
 done
 allow "anna is nice" submit anna < <(job a 'schedule: {nice: 5}')
+array='array: {tasks: 0-3}, control: {tasks: [{tasks: "0", hold: true}, {tasks: "1"'
+deny "anna gives a task a priority" "a priority in spec.control.tasks needs the verb operate" submit anna < <(job a "$array, priority: 7}]}")
+deny "anna gives a task an unfair chance" "a negative nice in spec.control.tasks needs the verb operate" submit anna < <(job a "$array, nice: -1}]}")
+allow "anna gives a task a limit, and is nice" submit anna < <(job a "$array, timeLimit: 2h, nice: 1}]}")
+allow "dora gives a task a priority" submit dora < <(job a "$array, priority: 7}]}" "$no_token")
 change() { as "$1" patch jobs.kubegang.io one -n team-a --dry-run=server --type=merge -p "{\"spec\": $2}"; }
 deny "anna lengthens a running job" "a longer spec.schedule.timeLimit of a running job needs the verb operate" change anna '{"schedule": {"timeLimit": "2h"}}'
 deny "anna takes its limit away" "a longer spec.schedule.timeLimit of a running job needs the verb operate" change anna '{"schedule": {"timeLimit": null}}'
