@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "api/annotations.h"
+#include "api/records_lease.h"
 #include "kube/client.h"
 #include "kube/clock.h"
 #include "kube/http_transport.h"
@@ -16,6 +17,7 @@
 #include "kube/testing/api_server/api_server.h"
 #include "kube/testing/api_server/in_process_transport.h"
 #include "kube/testing/test_certificates.h"
+#include "records/acknowledger.h"
 #include "records/answers.h"
 #include "records/api_port.h"
 #include "records/options.h"
@@ -85,6 +87,7 @@ class ServiceTest : public ::testing::Test {
     bool is_done = false;
     while (!is_done && clock_.monotonic() < give_up) {
       EXPECT_TRUE(recorder.step().ok());
+      if (stored_ != nullptr) *stored_ = recorder.stored_version();
       is_done = recorder.is_up_to_date() && queue.size() == 0 && is_enough();
       if (!is_done) waker.wait_for(std::chrono::milliseconds{10}, {});
     }
@@ -93,6 +96,7 @@ class ServiceTest : public ::testing::Test {
     return is_done;
   }
 
+  std::int64_t* stored_ = nullptr;  // gets how far the process has stored
   fs::path folder_;
   kube::SystemClock clock_;
   kube::ThreadSleeper sleeper_;
@@ -139,6 +143,47 @@ TEST_F(ServiceTest, WhatIsDeletedWhileItIsDownIsLostAndTheRestIsNot) {
   EXPECT_EQ(records[0].state, RecordState::kFailed);
   EXPECT_EQ(records[1].job_id, 1);
   EXPECT_EQ(records[1].state, RecordState::kLost);
+}
+
+// What the Lease says is on the disk, whenever the process was killed: a Job whose version is not
+// above it has its row.
+TEST_F(ServiceTest, SaysHowFarItHasStored) {
+  const kube::ObjectKey key{"default", "kubegang-records"};
+  kube::Lease lease;
+  lease.metadata.ns = key.ns;
+  lease.metadata.name = key.name;
+  ASSERT_TRUE(client_.create(lease).ok());
+  std::int64_t stored = -1;
+  Acknowledger acknowledger{client_, key, [&] { return stored; },
+                            [](const base::Error& error) { FAIL() << error.message; }};
+  const auto said = [&] {
+    acknowledger.step();
+    return kube::recorded_version(*client_.get<kube::Lease>(key));
+  };
+  EXPECT_FALSE(said()) << "before the first list";
+  const kube::Job job = add_job("first", 1);
+  const std::int64_t version = *kube::version_number(job.metadata.resource_version);
+  stored_ = &stored;
+  EXPECT_TRUE(record_until([&] { return stored >= version; }));
+  EXPECT_EQ(all().size(), 1U);
+  EXPECT_EQ(said(), stored);
+  // The next process begins with a list. It takes back nothing, and goes on.
+  const std::int64_t before = stored;
+  std::int64_t lowest = before;
+  std::optional<std::int64_t> end_version;
+  EXPECT_TRUE(record_until([&] {
+    lowest = stored < 0 ? lowest : std::min(lowest, stored);
+    if (!end_version && stored >= before) {
+      kube::JobStatus ended = job.status;
+      ended.state = kube::JobState::kCompleted;
+      ended.end_time = at(30);
+      end_version = kube::version_number(set_status(job, ended).metadata.resource_version);
+    }
+    return end_version && stored >= *end_version;
+  }));
+  EXPECT_EQ(lowest, before);
+  EXPECT_TRUE(all()[0].end_time) << "told and not stored";
+  EXPECT_EQ(said(), stored);
 }
 
 // A version is not reached while a change of it waits, or before all of a list is there.
