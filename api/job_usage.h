@@ -56,7 +56,6 @@ struct TaskUsage {
 inline constexpr std::size_t kUsageMessageBytesMax = 4'096;
 inline constexpr std::size_t kUsageStepsMax = 33;
 inline constexpr std::size_t kUsageNameBytesMax = 32;
-inline constexpr base::Duration kUsageTimeMax = std::chrono::hours{24 * 365 * 10'000};
 inline constexpr Bytes kUsageMemoryMax{std::int64_t{1} << 50};
 
 // Returns true if the message claims to be of a launcher.
