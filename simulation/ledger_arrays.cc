@@ -15,11 +15,6 @@ namespace {
 
 using kube::TaskOutcome;
 
-kube::JobState state_of(TaskOutcome outcome) {
-  if (outcome == TaskOutcome::kSucceeded) return kube::JobState::kCompleted;
-  return outcome == TaskOutcome::kFailed ? kube::JobState::kFailed : kube::JobState::kCancelled;
-}
-
 // Returns the numbers that spec.array names: "3,5-7", "0-18:2".
 std::set<int> numbers_in(std::string_view text) {
   std::set<int> numbers;
@@ -115,7 +110,7 @@ void Ledger::on_tasks(const kube::Job& job, const ArrayFacts& facts, bool fresh)
     }
     const auto known = jobs_.find(control::record_key(job.metadata.uid, task));
     kube::JobStatus ended = known == jobs_.end() ? kube::JobStatus{} : known->second.job.status;
-    ended.state = state_of(outcome);
+    ended.state = kube::state_of(outcome);
     ended.ending.reset();
     on_task(job, task, ended, fresh);
   }
