@@ -25,31 +25,26 @@ const ComingEnds::Known* ComingEnds::known(const Bound& bound) const {
   return holds ? &found->second : nullptr;
 }
 
-// An answer by `until` holds until the next event, so the bound goes back; a later one is a better
-// bound.
+// Bounds go back as they were, whatever was found: something may happen before `until`, and then
+// the job ends sooner or later than that.
 std::optional<base::Instant> ComingEnds::next(Scheduler& scheduler, base::Instant until) {
   std::optional<base::Instant> first;
   std::vector<Bound> looked_at;
   while (!bounds_.empty() && bounds_.top().at <= until) {
-    Bound bound = bounds_.top();
+    const Bound bound = bounds_.top();
     bounds_.pop();
     const Known* const end = known(bound);
     if (end == nullptr) continue;
+    looked_at.push_back(bound);
     const base::Instant at =
         end->work ? scheduler.when_has_run(bound.job, *end->work, until) : bound.at;
-    if (at != base::kNever) {
-      if (at <= until) {
-        first = until = at;
-      } else {
-        bound.at = at;
-      }
-    }
-    looked_at.push_back(bound);
+    if (at != base::kNever && at <= until) first = until = at;
   }
   for (const Bound& bound : looked_at) bounds_.push(bound);
   return first;
 }
 
+// Nothing can happen between now and `until` here, so a later answer is a better bound.
 std::vector<ComingEnds::End> ComingEnds::take_due(Scheduler& scheduler, base::Instant now) {
   std::vector<Bound> due, later;
   while (!bounds_.empty() && bounds_.top().at <= now) {

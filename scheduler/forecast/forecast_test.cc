@@ -194,8 +194,8 @@ TEST(ForecastOfRandomClusters, IsMostlyWhatHappens) {
     ++equal;
     if (starts && answer.start > request.submit_time) ++waited;
   }
-  // 377 of 399, of which 178 waited.
-  EXPECT_GE(asked, 390);
+  // 379 of 400, of which 172 waited.
+  EXPECT_EQ(asked, 400);
   EXPECT_GE(equal, asked * 9 / 10);
   EXPECT_GE(waited, asked / 4);
 }
