@@ -64,6 +64,10 @@ token_of_pod() { k create token "$1" -n kubegang-system --bound-object-kind=Pod 
 operator_pod() { k get pods -n kubegang-system -l app.kubernetes.io/component=operator -o jsonpath='{.items[0].metadata.name}'; }
 wait_for 30 "the Deployment's pod" operator_pod
 operator=$(token_of_pod kubegang-operator "$(operator_pod)")
+operator_of_now() {  # an upgrade makes other pods
+  operator_is_new() { operator=$(token_of_pod kubegang-operator "$(operator_pod)") && with_token "$operator" get pods -n team-a; }
+  wait_for 60 "the operator's token" operator_is_new
+}
 agent_pod() { k get pods -n kubegang-system -l app.kubernetes.io/component=agent \
   -o jsonpath="{.items[?(@.spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchFields[0].values[0]=='$1')].metadata.name}"; }
 have_agent_pods() { [[ -n $(agent_pod n1) && -n $(agent_pod n2) ]]; }

@@ -7,10 +7,6 @@ gated_pod() {  # NAME [ANNOTATIONS [LABELS]]   in team-a
  spec: {restartPolicy: Never, schedulingGates: [{name: kubegang.io/gang}], containers: [{name: main, image: x}]}}
 YAML
 }
-operator_of_now() {  # an upgrade makes other pods
-  operator_is_new() { operator=$(token_of_pod kubegang-operator "$(operator_pod)") && with_token "$operator" get pods -n team-a; }
-  wait_for 60 "the operator's token" operator_is_new
-}
 patch_pod() { with_token "$operator" patch pod "$1" -n team-a --type=merge -p "$2"; }
 
 # Without the switch too: agents and operator heed the label in any case.

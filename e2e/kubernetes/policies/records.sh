@@ -8,6 +8,7 @@ install --set records.enabled=true,records.api.enabled=true
 secret() { k get secret kubegang-records -n kubegang-system -o "jsonpath={.data.${1/./\\.}}"; }
 authority=$(secret ca.crt)
 install --set records.enabled=true,records.api.enabled=true
+operator_of_now
 [[ $(secret ca.crt) == "$authority" ]] || fail "an upgrade made another certificate"
 for file in tls.crt tls.key; do secret $file | base64 -d >"$dir/records-$file"; done
 

@@ -5,6 +5,7 @@ install --set admissionPolicies.jobNamespaceLabels.tier=batch --set operator.rep
 [[ $(k get schedulerconfig default -o jsonpath='{.spec.timeSlice}') == 7s ]] || fail "the upgrade changed the SchedulerConfig"
 submit_denied() { ! submit anna < <(job a); }
 wait_for 20 "the changed policies" submit_denied
+operator_of_now
 deny "a job outside the namespaces for jobs" "not one for jobs" submit anna < <(job a)
 deny "a pod outside the namespaces for jobs" "only in namespaces for jobs" with_token "$operator" create --dry-run=server -f <(pod a "$on_n1")
 k label namespace team-a tier=batch >/dev/null
