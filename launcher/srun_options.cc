@@ -495,8 +495,7 @@ base::Result<SrunOptions> read_srun_options(std::span<const std::string> words,
 
 std::vector<std::uint32_t> sorted_once(std::vector<std::uint32_t> numbers) {
   std::ranges::sort(numbers);
-  const auto again = std::ranges::unique(numbers);
-  numbers.erase(again.begin(), again.end());
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
   return numbers;
 }
 

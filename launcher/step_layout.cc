@@ -194,8 +194,7 @@ std::vector<std::uint32_t> deal_planes(const StepRequest& request,
 std::vector<std::uint32_t> arrange(const StepRequest& request) {
   std::vector<std::uint32_t> nodes = request.required;
   std::ranges::sort(nodes);
-  const auto again = std::ranges::unique(nodes);
-  nodes.erase(again.begin(), again.end());
+  nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
   std::vector<std::uint32_t> order;
   for (const std::uint32_t node : request.arranged) {
     const auto place = std::ranges::lower_bound(nodes, node) - nodes.begin();
