@@ -85,7 +85,7 @@ base::Result<std::unique_ptr<SharedPage>> SharedPage::create(const Session& own,
                   [&](const Session& session) { return page_job_details(session, ns, name); });
   };
   for (const auto& [path, act] : kPosts) {
-    hooks.posts[path] = [act_as, act](const std::string& token, const std::string& body) {
+    hooks.posts[path] = [act_as, act = act](const std::string& token, const std::string& body) {
       return act_as(token, [&](const Session& session) { return act(session, body); });
     };
   }
@@ -136,7 +136,7 @@ int run_own(const Session& session, const DashboardOptions& options, Output outp
     return page_job_details(session, job_ns, name);
   };
   for (const auto& [path, act] : kPosts) {
-    hooks.posts[path] = [&session, act](const std::string&, const std::string& body) {
+    hooks.posts[path] = [&session, act = act](const std::string&, const std::string& body) {
       return act(session, body);
     };
   }
