@@ -146,11 +146,15 @@ class Splitter {
   }
 
   // squeue names each reason once.
-  // SOURCE: recorded: the rest is what is shown of it all, if some tasks are as the rest.
+  // SOURCE: recorded: the rest is what is shown of it all, if some tasks are as the rest; tasks
+  // that were set apart, which Slurm has as jobs of their own, take the throttle away.
   JobPart joined(std::vector<JobPart>& waiting) {
     JobPart all = waiting.front();
     const auto as_rest = rest_.find(Wish{});
-    if (as_rest != rest_.end()) all.job = as_rest->second;
+    const kube::Job* const rest = as_rest != rest_.end() ? as_rest->second.get() : nullptr;
+    if (rest != nullptr) all.job = as_rest->second;
+    const auto is_apart = [&](const JobPart& each) { return each.job.get() != rest; };
+    if (std::ranges::any_of(waiting, is_apart)) all.array->throttle.reset();
     std::vector<std::string> reasons;
     std::vector<int> tasks;
     const kube::Job* last = nullptr;

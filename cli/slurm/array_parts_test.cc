@@ -105,7 +105,7 @@ TEST(ArrayParts, EachReasonIsNamedOnce) {
   kube::Job job = array();
   job.spec.control.tasks = {{.tasks = "4-5", .hold = true}};
   EXPECT_THAT(labels(job, ArrayView::kJoined),
-              ElementsAre("1001_[3-6%2] Pending JobArrayTaskLimit,JobHeldUser", "1001_2 Running "));
+              ElementsAre("1001_[3-6] Pending JobArrayTaskLimit,JobHeldUser", "1001_2 Running "));
 }
 
 TEST(ArrayParts, AWordNamesAnArrayATaskOrItsNumber) {
