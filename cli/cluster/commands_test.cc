@@ -11,6 +11,7 @@
 
 #include "api/scheduler_config.h"
 #include "cli/cluster/followed_queue.h"
+#include "cli/cluster/job_time.h"
 #include "cli/cluster/missing_kubegang.h"
 #include "cli/cluster/queue.h"
 #include "cli/cluster/read.h"
@@ -1022,6 +1023,17 @@ TEST_F(ClusterCommands, WrongCommandLinesExitWithTwo) {
     std::istringstream lines{help.out};
     for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80U) << line;
   }
+}
+
+TEST(ExpectedStart, OfAHeldJobIsNotWhatWasPlannedBefore) {
+  const base::Instant now{std::chrono::seconds{1000}};
+  kube::Job job;
+  job.status.expected_start_time = now + std::chrono::seconds{60};
+  EXPECT_EQ(expected_start(job, now), job.status.expected_start_time);
+  job.spec.control.hold = true;
+  EXPECT_EQ(expected_start(job, now), std::nullopt);
+  job.spec.schedule.begin_time = now + std::chrono::seconds{90};
+  EXPECT_EQ(expected_start(job, now), job.spec.schedule.begin_time);
 }
 
 }  // namespace

@@ -118,13 +118,15 @@ JobMoment job_moment(const kube::Job& job, const TimetableOf& timetable_of, base
   return {.code = completing ? "CG" : "R", .run_time = run_time_in_status(job, now, goes_on)};
 }
 
+// A plan that was made before a hold says nothing any more.
 // SOURCE: Slurm shows the begin time of a job that waits for it, also after a requeue.
 std::optional<base::Instant> expected_start(const kube::Job& job, base::Instant now) {
   const kube::JobStatus& status = job.status;
   if (status.state.value_or(kube::JobState::kPending) != kube::JobState::kPending) {
     return std::nullopt;
   }
-  if (status.expected_start_time) return status.expected_start_time;
+  const bool is_held = status.held || job.spec.control.hold.value_or(false);
+  if (status.expected_start_time && !is_held) return status.expected_start_time;
   std::optional<base::Instant> begin;
   for (const auto& time : {status.eligible_time, job.spec.schedule.begin_time}) {
     if (time && *time > now) begin = std::max(begin.value_or(*time), *time);
