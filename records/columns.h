@@ -21,7 +21,20 @@ struct Column {
   bool is_text = false;  // else a number, which may be NULL
 };
 
-class ColumnLister {
+// For those whom visit() takes through the fields of a record: in a table all kinds of fields are
+// alike. `Self` has field().
+template <typename Self>
+class EachAlike {
+ public:
+  void always(std::string_view name, auto& value) { self().field(name, value); }
+  void nonzero(std::string_view name, auto& value) { self().field(name, value); }
+  void micro_time(std::string_view name, auto& value) { self().field(name, value); }
+
+ private:
+  Self& self() { return static_cast<Self&>(*this); }
+};
+
+class ColumnLister : public EachAlike<ColumnLister> {
  public:
   std::vector<Column> columns{};
 
@@ -29,17 +42,6 @@ class ColumnLister {
   void field(std::string_view name, T&) {
     constexpr bool kIsText = std::is_same_v<T, std::string> || std::is_same_v<T, RecordState>;
     columns.push_back({std::string{name}, kIsText});
-  }
-  template <typename T>
-  void always(std::string_view name, T& value) {
-    field(name, value);
-  }
-  template <typename T>
-  void nonzero(std::string_view name, T& value) {
-    field(name, value);
-  }
-  void micro_time(std::string_view name, std::optional<base::Instant>& value) {
-    field(name, value);
   }
 };
 

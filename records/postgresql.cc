@@ -108,23 +108,12 @@ std::string put_sql() {
 }
 
 // A record as a row of the table: numbers as SQLite has them.
-class RowWriter {
+class RowWriter : public EachAlike<RowWriter> {
  public:
   template <typename T>
   void field(std::string_view, const T& value) {
     const std::string quoted = name_of(columns()[at_++]);
     row_[quoted.substr(1, quoted.size() - 2)] = json_of(value);
-  }
-  template <typename T>
-  void always(std::string_view name, const T& value) {
-    field(name, value);
-  }
-  template <typename T>
-  void nonzero(std::string_view name, const T& value) {
-    field(name, value);
-  }
-  void micro_time(std::string_view name, const std::optional<base::Instant>& value) {
-    field(name, value);
   }
   nlohmann::json row() && { return std::move(row_); }
 

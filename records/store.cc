@@ -44,24 +44,13 @@ void set_number(std::int64_t value, base::Instant& out) {
 
 // Binds the fields as parameters ?1, ?2, … in the order of the columns, as far as the statement has
 // any.
-class Binder {
+class Binder : public EachAlike<Binder> {
  public:
   explicit Binder(Statement& statement) : statement_{statement}, count_{statement.parameters()} {}
 
   template <typename T>
   void field(std::string_view, const T& value) {
     if (++at_ <= count_) bind(value);
-  }
-  template <typename T>
-  void always(std::string_view name, const T& value) {
-    field(name, value);
-  }
-  template <typename T>
-  void nonzero(std::string_view name, const T& value) {
-    field(name, value);
-  }
-  void micro_time(std::string_view name, const std::optional<base::Instant>& value) {
-    field(name, value);
   }
 
  private:
@@ -83,7 +72,7 @@ class Binder {
 };
 
 // Reads the fields from the columns of a row, from number `first` on.
-class RowReader {
+class RowReader : public EachAlike<RowReader> {
  public:
   RowReader(const Statement& row, int first) : row_{row}, at_{first} {}
 
@@ -101,15 +90,6 @@ class RowReader {
     if (row_.is_null(at)) return out.reset();
     set_number(row_.integer(at), out.emplace());
   }
-  template <typename T>
-  void always(std::string_view name, T& out) {
-    field(name, out);
-  }
-  template <typename T>
-  void nonzero(std::string_view name, T& out) {
-    field(name, out);
-  }
-  void micro_time(std::string_view name, std::optional<base::Instant>& out) { field(name, out); }
 
  private:
   const Statement& row_;
