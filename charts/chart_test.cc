@@ -489,8 +489,41 @@ TEST_F(Chart, SeveralOperatorsAreSpreadAndKeptFromEviction) {
   const json spread = deployment["spec"]["template"]["spec"]["topologySpreadConstraints"][0];
   EXPECT_EQ(spread["topologyKey"], "kubernetes.io/hostname");
   EXPECT_EQ(spread["labelSelector"], deployment["spec"]["selector"]);
-  // One alone is not kept: a drain would wait for ever.
+  // One alone is not kept: a drain would never end.
   for (const json& object : render()) EXPECT_NE(object["kind"], "PodDisruptionBudget");
+}
+
+TEST_F(Chart, SpreadAndBudgetCanBeTurnedOff) {
+  const Objects objects =
+      render(set({"operator.replicas=2", "operator.podDisruptionBudget=false"}) +
+             " --set-json 'operator.topologySpreadConstraints=[]'");
+  for (const json& object : objects) EXPECT_NE(object["kind"], "PodDisruptionBudget");
+  EXPECT_EQ(
+      find(objects,
+           "Deployment/kubegang-operator")["spec"]["template"]["spec"]["topologySpreadConstraints"],
+      json::array());
+}
+
+// Helm runs it before it brings older CRDs back: the CRDs of the revision that comes, read by the
+// program of that revision, with the operator's rights.
+TEST_F(Chart, ARollbackAsksWhetherItsCrdsFit) {
+  const Objects objects = render(std::string{"--set operator.digest="} + kDigest);
+  const json crds = find(objects, "ConfigMap/kubegang-check-crds");
+  EXPECT_EQ(crds["data"].size(), 7U);
+  const json job = find(objects, "Job/kubegang-check-crds");
+  for (const json& hook : {crds, job}) {
+    EXPECT_EQ(hook["metadata"]["annotations"]["helm.sh/hook"], "pre-rollback");
+  }
+  const json pod = job["spec"]["template"]["spec"];
+  const json deployment = find(objects, "Deployment/kubegang-operator");
+  EXPECT_EQ(pod["containers"][0]["image"],
+            deployment["spec"]["template"]["spec"]["containers"][0]["image"]);
+  EXPECT_EQ(pod["serviceAccountName"],
+            deployment["spec"]["template"]["spec"]["serviceAccountName"]);
+  EXPECT_EQ(pod["containers"][0]["command"], (json{"/kubectl-gang", "check-crds", "/crds"}));
+  // Where the CRDs are not the release's, a rollback does not touch them.
+  EXPECT_EQ(json(render(set({"crds.enabled=false"}))).dump().find("pre-rollback"),
+            std::string::npos);
 }
 
 // The policy must select all three pods, and name a port that they have.

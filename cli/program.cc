@@ -7,6 +7,7 @@
 #include <sstream>
 #include <utility>
 
+#include "cli/cluster/check_crds.h"
 #include "cli/cluster/connect.h"
 #include "cli/cluster/control.h"
 #include "cli/cluster/dashboard.h"
@@ -45,6 +46,7 @@ struct Commands {
   SimulateOptions simulate;
   std::vector<std::string> jobs;
   ImportOptions import;
+  CheckCrdsOptions check_crds;
   bool explain_json = false;
   bool as_yaml = false;  // the JSON that the command writes
   // Uses the session; empty if no cluster is needed.
@@ -313,6 +315,21 @@ void add_import(CLI::App& app, Commands& commands) {
                    "exit with 2 for parameters without effect, too");
 }
 
+void add_check_crds(CLI::App& app, Commands& commands) {
+  CLI::App& command = *app.add_subcommand(
+      "check-crds", "Name objects that the CRDs of another version do not fit.");
+  add_connection(command, commands.connect);
+  command
+      .add_option("FILE", commands.check_crds.paths,
+                  "file with CRDs, or a folder of files; -: standard input")
+      ->required();
+  command.callback([&commands] {
+    commands.on_cluster = [&commands](const Session& session, Output output) {
+      return run_check_crds(session, commands.check_crds, output);
+    };
+  });
+}
+
 // A wrong command line: the sentence, the way to help, exit code 2. The second line can be copied
 // into the shell as it is.
 int usage(Output output, const char* command, const base::Error& error) {
@@ -456,6 +473,7 @@ void add_commands(CLI::App& app, Commands& commands) {
   add_control(app, commands);
   add_simulate(app, commands);
   add_import(app, commands);
+  add_check_crds(app, commands);
 }
 
 }  // namespace
