@@ -85,6 +85,14 @@ TEST_F(Chart, AlertsFireWhenTheyShould) {
 }
 
 // Both ways: no alert without advice, no advice about an alert that has gone.
+TEST_F(Chart, EachAlertNamesItsPlaceOnTheSitesPage) {
+  const json groups = find(render(set({"metrics.prometheusRule.enabled=true",
+                                       "metrics.prometheusRule.runbookURL=https://w.example/a"})),
+                           "PrometheusRule/kubegang")["spec"]["groups"];
+  EXPECT_EQ(groups[0]["rules"][0]["annotations"]["runbook_url"],
+            "https://w.example/a#kubegangagentdown");
+}
+
 TEST_F(Chart, AlertsMdSaysWhatToDoAboutEveryAlert) {
   const json rules = find(render(set(all_switches())), "PrometheusRule/kubegang");
   Strings alerts;
