@@ -1,7 +1,7 @@
 # The front door. `make help` lists what there is; CMakePresets.json has the details.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help deps build test dev demo dashboard dashboard-test reference does-it-help dist release bench check check-long cluster-up cluster-down campaign soak sessions clients records-postgresql alerts-test e2e-kubernetes e2e-target bench-kubernetes format clean
+.PHONY: help deps build test dev demo dashboard dashboard-test reference does-it-help dist release bench check check-long cluster-up cluster-down campaign soak sessions clients records-postgresql alerts-test e2e-kubernetes upgrade-test e2e-target bench-kubernetes format clean
 
 JOBS ?= $(shell nproc)
 WAITING_JOBS ?= $(shell expr $(JOBS) + 1)
@@ -18,6 +18,7 @@ FINDINGS_ALLOWED ?= 0
 SCALE ?= 1
 DIST_URL ?= https://example.com/kubegang
 SIGN ?=
+ARM64 ?= yes
 
 help:  ## show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -74,9 +75,12 @@ does-it-help: deps  ## write docs/does-it-help.md again: four schedulers on two 
 dist: build  ## the plugin as an archive, with krew's manifest, in build/dist (DIST_URL=where they will lie)
 	@tools/dist $(BUILD) $(BUILD)/dist $(DIST_URL)
 
-release: build  ## chart, images, plugin, SBOM and sums of a committed tree, in build/release, checked (DIST_URL=… SIGN=key of gpg)
+release: build  ## chart, images, plugin, SBOM and sums of a committed tree, in build/release, checked (ARM64=no DIST_URL=… SIGN=key of gpg)
 	@rm -rf $(BUILD)/release
-	@tools/release $(BUILD) $(BUILD)/release --url $(DIST_URL) $(if $(SIGN),--sign '$(SIGN)')
+	@if [[ $(ARM64) != no ]]; then \
+	  tools/install-packages tools/packages-arm64.txt && tools/sysroot $(BUILD)/sysroot-arm64 arm64 && \
+	  cmake --preset arm64 >/dev/null && cmake --build --preset arm64 -j $(JOBS) --target programs; fi
+	@tools/release $(BUILD) $(BUILD)/release --url $(DIST_URL) $(if $(SIGN),--sign '$(SIGN)') $(if $(filter no,$(ARM64)),,--arm64 $(BUILD)/arm64 $(BUILD)/sysroot-arm64)
 
 check: deps  ## the tests of the pure parts under asan-ubsan, and fuzzing (FUZZ_SECONDS=15 each)
 	@tools/install-packages tools/packages-check.txt
@@ -126,6 +130,13 @@ e2e-kubernetes: deps  ## the tests on a real Kubernetes (root; Go; minutes the f
 	@cmake --preset release >/dev/null
 	@cmake --build --preset release -j $(JOBS) --target programs kubernetes_tests api_server_contract_test
 	@tools/as-root e2e/kubernetes/run-tests $(BUILD) $(if $(FILTER),'$(FILTER)')
+
+upgrade-test: deps  ## this version beside an older one, helm upgrade and rollback (root; FROM=COMMIT)
+	@test -n "$(FROM)" || { echo "say which older version: make upgrade-test FROM=COMMIT" >&2; exit 1; }
+	@tools/install-packages tools/packages-kubernetes.txt
+	@cmake --preset release >/dev/null
+	@cmake --build --preset release -j $(JOBS) --target programs upgrade_scenarios kubernetes_tests
+	@tools/as-root tools/upgrade-test $(BUILD) $(FROM)
 
 e2e-target: deps  ## the tests on two nodes as they are in the field, as guests of QEMU (root; Go; SUITES='gangs kills')
 	@tools/install-packages tools/packages-target.txt

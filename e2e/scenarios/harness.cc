@@ -70,7 +70,7 @@ void Scenario::start(const ClusterOptions& options) {
   directory_ = pattern;
   devcluster::DevclusterConfig config{
       .directory = directory_,
-      .program_directory = kProgramDirectory,
+      .program_directory = options.programs.empty() ? kProgramDirectory : options.programs,
       .crds_directory = kCrdsDirectory,
       .with_operator = options.with_operator,
       .operator_spec =

@@ -36,6 +36,7 @@ struct ClusterOptions {
   std::string config = "{}";
   std::int32_t cpus = 8;  // of each node
   std::int32_t sockets = 1;
+  std::string programs{};  // a folder of programs instead of those of this build
 };
 
 // Works a twentieth of the time: several clusters share this machine's CPUs, and the probe senses
