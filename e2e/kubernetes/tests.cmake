@@ -14,10 +14,10 @@ cmake_minimum_required(VERSION 3.25)
 # Suites that act on what all tests share: the control plane, the operators, the release, the agents'
 # DaemonSet. Each runs by itself, in this order, after all others. Their fixture (Alone, tests/harness.h)
 # fails the tests of a suite that is not named here; all other suites run in lanes.
-set(alone WholeCluster FinishedJobs Uninstall)
+set(alone WholeCluster FinishedJobs Upgrade Uninstall)
 # Suites whose tests share two gangs (tests/two_gangs.h): one program runs them all. Of the other suites
 # each test is a program run of its own.
-set(shared Rotation WholeCluster)
+set(shared Rotation WholeCluster Upgrade)
 # A test of this suite takes away, for a moment, what another one of it needs.
 set(one_at_a_time Admission)
 # What else suites need: NAME is a fixture, and NAME-up the step that sets it up.
@@ -152,13 +152,26 @@ foreach(test IN LISTS in_lanes)
   endforeach()
 endforeach()
 
-if(by_themselves)
+# The commands of the guide, after all that needs the gangs of before and before the chart goes.
+set(guide)
+if(filter MATCHES "^(\\*|Guide)$")
+  set(guide guide)
+endif()
+
+if(by_themselves OR guide)
   add(one-lane step ${here}/one-lane)
   property(one-lane FIXTURES_SETUP one_lane)
   property(one-lane FIXTURES_REQUIRED chart)
   property(one-lane DEPENDS ${in_lanes})
   set(before)
   foreach(suite IN LISTS alone)
+    if(guide AND suite STREQUAL "Uninstall")
+      add(guide alone ${here}/run-guide ${build})
+      property(guide RUN_SERIAL ON)
+      property(guide FIXTURES_REQUIRED one_lane)
+      property(guide DEPENDS ${before})
+      list(APPEND before guide)
+    endif()
     list(REMOVE_DUPLICATES alone_of_${suite})
     foreach(test IN LISTS alone_of_${suite})
       add_gtest(${test} alone)
