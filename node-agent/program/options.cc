@@ -116,11 +116,13 @@ ParsedOptions parse_options(const std::vector<std::string>& arguments) {
                  "where the kernel lists the CPUs (default " + options.cpu_directory + ")");
   app.add_option("--log-level", options.log_level, "debug, info, warn or error (default info)")
       ->check(CLI::IsMember({"debug", "info", "warn", "error"}));
-  // The "!" makes the flag set its field to false.
-  app.add_flag("!--no-fifo", options.fifo, "do not ask for SCHED_FIFO");
-  app.add_flag("!--no-supervisor", options.supervise,
-               "run the worker alone, for a service manager that restarts it: nothing thaws the "
-               "pods then if it hangs");
+  // As callbacks: the library's negative flags are shown as --no-fifo{false}.
+  app.add_flag_callback(
+      "--no-fifo", [&] { options.fifo = false; }, "do not ask for SCHED_FIFO");
+  app.add_flag_callback(
+      "--no-supervisor", [&] { options.supervise = false; },
+      "run the worker alone, for a service manager that restarts it: nothing thaws the "
+      "pods then if it hangs");
   // Options before a subcommand are the agent's and those behind it the subcommand's; both write
   // into the same fields.
   const std::vector<CLI::App*> subcommands = add_subcommands(app, options);
