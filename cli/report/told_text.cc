@@ -35,7 +35,7 @@ std::string told_text(const simulate::Scenario& scenario, const simulate::ToldRe
     }
     for (const simulate::Victim& victim : step.victims) {
       add(victim.job,
-          victim.requeued ? "is requeued for another job" : "is cancelled for another job");
+          victim.requeued ? "is requeued for another job" : "is canceled for another job");
     }
     // Before this step, and after it.
     const auto was = [&](sched::JobId job) {
