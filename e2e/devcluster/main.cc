@@ -118,19 +118,19 @@ Result<devcluster::DevclusterConfig> config_of(const Options& options) {
   return config;
 }
 
-// Tells users the commands as they can be typed in the folder in which this program was started, so
-// paths are shown relative to it. The kubeconfig is named first: without it kubectl would talk to
-// whichever cluster the user works with.
+// Prints the commands as they can be typed in the folder in which this program was started, so
+// paths are relative to it. The kubeconfig comes first: without it kubectl would talk to whichever
+// cluster the user works with. No line is wider than a terminal.
 void say_how_to_look_inside(const Options& options) {
   std::error_code error;
   const fs::path programs =
       fs::proximate(fs::read_symlink("/proc/self/exe", error).parent_path(), error);
-  const std::string variable = "KUBECONFIG=" + options.directory + "/kubeconfig";
-  std::printf("Look inside: %s kubectl get partitions,gjobs,nodetimetables\n", variable.c_str());
-  std::printf("As squeue:   %s %s queue -A\n", variable.c_str(),
-              (programs / "kubectl-gang").c_str());
-  std::printf("In a browser: %s %s dashboard -A\n", variable.c_str(),
-              (programs / "kubectl-gang").c_str());
+  const std::string gang = (programs / "kubectl-gang").string();
+  std::printf("Look inside, in another terminal:\n");
+  std::printf("  export KUBECONFIG=%s/kubeconfig\n", options.directory.c_str());
+  std::printf("  kubectl get partitions,gjobs,nodetimetables\n");
+  std::printf("  %s queue -A --watch     # as squeue\n", gang.c_str());
+  std::printf("  %s dashboard -A         # in a browser\n", gang.c_str());
   // Whatever is started next writes to the same terminal.
   std::fflush(stdout);
 }
