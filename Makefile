@@ -79,7 +79,7 @@ release: build  ## chart, images, plugin, SBOM and sums of a committed tree, in 
 	@rm -rf $(BUILD)/release
 	@if [[ $(ARM64) != no ]]; then \
 	  tools/install-packages tools/packages-arm64.txt && tools/sysroot $(BUILD)/sysroot-arm64 arm64 && \
-	  cmake --preset arm64 >/dev/null && cmake --build --preset arm64 -j $(JOBS) --target programs; fi
+	  cmake --preset arm64 >/dev/null && cmake --build --preset arm64 -j $(JOBS) --target kubegang-operator kubegang-agent kubegang-launcher kubegang-pmix kubegang-records kubectl-gang; fi
 	@tools/release $(BUILD) $(BUILD)/release --url $(DIST_URL) $(if $(SIGN),--sign '$(SIGN)') $(if $(filter no,$(ARM64)),,--arm64 $(BUILD)/arm64 $(BUILD)/sysroot-arm64)
 
 check: deps  ## the tests of the pure parts under asan-ubsan, and fuzzing (FUZZ_SECONDS=15 each)
