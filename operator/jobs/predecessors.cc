@@ -20,6 +20,24 @@ const kube::DependencyStatus* status_of(const kube::DependencyTerm& term,
   return found == all.end() ? nullptr : &*found;
 }
 
+// How a job has ended that is gone by now, as far as a term of it tells, which asks for that. One
+// that was open had not been fulfilled. Nothing: the term asks for no outcome.
+std::optional<sched::JobState> ended_as(const kube::DependencyStatus& term) {
+  const bool met = term.state == kube::DependencyState::kFulfilled;
+  switch (term.type) {
+    case kube::DependencyType::kAfterOk:
+    case kube::DependencyType::kAfterCorr:
+      return met ? sched::JobState::kCompleted : sched::JobState::kFailed;
+    case kube::DependencyType::kAfterNotOk:
+      return met ? sched::JobState::kFailed : sched::JobState::kCompleted;
+    case kube::DependencyType::kAfter:
+    case kube::DependencyType::kAfterAny:
+    case kube::DependencyType::kSingleton:
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Predecessors find_predecessors(JobBook& jobs, const JobRecord& job) {
@@ -50,7 +68,11 @@ Predecessors find_predecessors(JobBook& jobs, const JobRecord& job) {
     }
     if (term.task) one.job = sched::JobId::of_task(one.job, *term.task);
     const std::optional<JobBook::Outcome> outcome = jobs.outcome_of(one.job);
-    if (!outcome) continue;
+    if (!outcome) {
+      const auto ended = before == nullptr || !before->job_id ? std::nullopt : ended_as(*before);
+      if (ended) found.known.push_back({one.job, *ended, std::nullopt});
+      continue;
+    }
     // Nobody learns how jobs of others have ended.
     if (outcome->ns != job.key.ns) {
       found.problems.push_back("spec.dependency.terms[" + std::to_string(i) + "].jobID: job " +

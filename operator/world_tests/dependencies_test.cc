@@ -70,6 +70,32 @@ TEST_F(DependencyTest, WhatCanNeverBeIsSaidAndMayCancelTheJob) {
   ASSERT_TRUE(ends_as("waits", "Completed")) << world.log_tail();
 }
 
+// The job that it waits for is gone when it is submitted again: to the scheduler that is a job of
+// which nothing is known.
+TEST_F(DependencyTest, WhatCanNeverBeStaysSoWhenTheJobIsRefusedForAWhile) {
+  world.apply(gang_job("first", 1, ""));
+  world.apply(gang_job("waits", 2, "5s", after("AfterOK", "first")));
+  world.apply(gang_job("goes", 2, "5s", after("AfterNotOK", "first")));
+  world.patch_job("goes", {{"control", {{"hold", true}}}});
+  world.run_for(seconds{5});
+  cancel("first");
+  ASSERT_TRUE(world.run_until([&] { return term("waits") == "Failed"; }, minutes{1}));
+  world.remove_job("first");
+  world.run_for(seconds{5});
+  world.apply(partition("batch", force("n12")));
+  world.run_for(seconds{5});
+  EXPECT_EQ(reason("waits"), "NotAccepted");
+  EXPECT_EQ(reason("goes"), "NotAccepted");
+  world.apply(partition("batch", force()));
+  EXPECT_TRUE(
+      world.run_until([&] { return reason("waits") == "DependencyNeverSatisfied"; }, minutes{2}))
+      << world.log_tail();
+  EXPECT_EQ(term("waits"), "Failed");
+  world.patch_job("goes", {{"control", {{"hold", false}}}});
+  EXPECT_TRUE(ends_as("goes", "Completed")) << world.log_tail();
+  EXPECT_EQ(world.pods_of("waits").size(), 0U);
+}
+
 // Jobs of one namespace know nothing of those of another.
 TEST_F(DependencyTest, AJobOfAnotherNamespaceIsNotWaitedFor) {
   const json team{{"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", {{"name", "team-b"}}}};
