@@ -89,7 +89,9 @@ void Ledger::check_devices(const JobFacts& facts) {
     for (const auto& [uid, other] : jobs_) {
       const JobPlan* its = plan_of_job(other.job);
       const auto runs = running_.find(uid);
-      const bool has_run = other.job.status.ending || other.began_at != kNoTime;
+      // By a clock that is ahead a job is ready as soon as it runs, before any sample sees it.
+      const bool has_run =
+          other.job.status.ending || other.began_at != kNoTime || other.ready_at != kNoTime;
       const bool is_gone =
           has_run && (runs == running_.end() ||
                       std::none_of(runs->second.begin(), runs->second.end(),
