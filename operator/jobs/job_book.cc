@@ -7,6 +7,7 @@
 #include "base/number_list.h"
 
 #include "operator/gang/gang_observation.h"
+#include "operator/jobs/late_status.h"
 #include "operator/jobs/task_wishes.h"
 #include "operator/translate/reason_names.h"
 
@@ -106,8 +107,35 @@ void JobBook::on_job(const std::shared_ptr<const kube::Job>& object, Seen& seen)
   // be another writer's.
   if (!job.status.is_news(*object)) return;
   seen.term = std::max(seen.term, object->status.term.value_or(0));
+  if (!take_late(job, object->status)) seen.late = uid;
   // Another writer changed the status: ours is written again.
   if (job.status.saw(*object)) mark(job, WriteUrgency::kUrgent);
+}
+
+// No pod has a start that is undone in its name, but users may have seen its number: it is used up.
+bool JobBook::take_late(JobRecord& job, const kube::JobStatus& stored) {
+  if (stored.term.value_or(0) >= term_) return true;
+  const LateStatus late = late_status(job.status.stored(), stored);
+  if (late != LateStatus::kStart) return late == LateStatus::kInforms;
+  const auto use_up = [this](JobRecord& one, std::optional<std::int64_t> starts) {
+    if (one.is_allocated() || one.is_final()) return;  // its own start has that number
+    one.wanted().starts = std::max(one.wanted().starts, starts);
+    mark(one, WriteUrgency::kUrgent);
+  };
+  if (!job.array) {
+    use_up(job, stored.starts);
+    return true;
+  }
+  for (const kube::ArrayTask& entry : stored.array->tasks) {
+    if (!entry.starts) continue;
+    const auto task = job.array->tasks.find(entry.task);
+    if (task != job.array->tasks.end()) {
+      use_up(*task->second, entry.starts);
+    } else {
+      job.array->undone_starts[entry.task] = *entry.starts;
+    }
+  }
+  return true;
 }
 
 // A job that has ended already is kept as its object alone, without a record. The number that a
@@ -191,6 +219,9 @@ JobRecord& JobBook::make_task(JobRecord& array, int number, const kube::ArrayTas
     task.wanted().job_id.reset();
     task.wanted().state = kube::JobState::kPending;
     task.wanted().observed = kube::JobObserved{};
+    if (const auto undone = array.array->undone_starts.extract(number)) {
+      task.wanted().starts = undone.mapped();
+    }
     if (array.deleted) task.status.saw_gone();
   }
   array.array->add_task(number, task);

@@ -31,6 +31,7 @@ class JobBook {
   // --- what is seen ---
   struct Seen {
     std::int64_t term = 0;                                // the highest of another writer's status
+    std::string late;                                     // UID: see take_late()
     std::vector<std::shared_ptr<const kube::Job>> ended;  // new, and put away at once
     std::vector<std::string> deleted;                     // UIDs
   };
@@ -38,8 +39,15 @@ class JobBook {
   // changed are touched.
   Seen observe(const Changes<kube::Job>& changes);
   // A new leader has taken over what there was: from now on the number in the status of a new job
-  // was not given by us, and jobs that are new are touched.
-  void restored() { is_restored_ = true; }
+  // was not given by us, and jobs that are new are touched. `term`: its own.
+  void restored(std::int64_t term = 0) {
+    is_restored_ = true;
+    term_ = term;
+  }
+  // A status that is stored and that is not ours, before the mirror takes it. A start of an
+  // operator that leads no more is undone. Returns false if that one has stored more: the jobs have
+  // to be listed again (late_status.h).
+  bool take_late(JobRecord& job, const kube::JobStatus& stored);
   // Returns false if the pod is an orphan: its job is not known, or has ended, which the pod has
   // not. REQUIRES: it says that it is of a job.
   bool put_pod(const kube::ObjectKey& key, const PodPlace& place);
@@ -142,6 +150,7 @@ class JobBook {
   const TemplateBook& templates_;
   const PodIndex& pods_;
   bool is_restored_ = false;
+  std::int64_t term_ = 0;  // of this leader; 0: it is not restored
   std::int64_t arrivals_ = 0;
   std::map<std::string, std::unique_ptr<JobRecord>> jobs_;  // by UID; the rest is in finished_
   std::map<std::string, JobRecord*> unfinished_;            // of them

@@ -89,6 +89,65 @@ TEST_F(JobBookTest, FindsJobsByNumberAndByUid) {
   EXPECT_EQ(book.find(sched::JobId{8}), nullptr) << "we did not give that number";
 }
 
+// What an operator of a lower term has stored since this one has listed: a reason is written over,
+// of a start the number is used up, and what is final must not be.
+TEST_F(JobBookTest, WhatALeaderThatWasReplacedStoresLate) {
+  kube::Job listed = job_object("one", "5");
+  listed.status.term = 3;
+  listed.status.state = kube::JobState::kPending;
+  const auto late = [&](const std::function<void(kube::JobStatus&)>& change) {
+    JobBook fresh{now, templates, pods};
+    Changes<kube::Job> changes;
+    changes[kube::key_of(listed.metadata)] = std::make_shared<const kube::Job>(listed);
+    (void)fresh.observe(changes);
+    fresh.restored(4);
+    kube::Job stored = listed;
+    stored.metadata.resource_version = "6";
+    change(stored.status);
+    changes[kube::key_of(listed.metadata)] = std::make_shared<const kube::Job>(stored);
+    const bool lists_again = fresh.observe(changes).late == "uid-one";
+    return std::pair{lists_again, fresh.find("uid-one")->wanted().starts.value_or(0)};
+  };
+  const auto is = [](bool lists_again, std::int64_t starts) {
+    return std::pair{lists_again, starts};
+  };
+  EXPECT_EQ(late([](auto& status) { status.reason = "Resources"; }), is(false, 0));
+  const auto start = [](kube::JobStatus& status) {
+    status.state = kube::JobState::kRunning;
+    status.starts = 1;
+    status.allocation.emplace().hostlist = "n1";
+  };
+  EXPECT_EQ(late(start), is(false, 1));
+  const auto with_ending = [&](kube::JobStatus& status) {
+    start(status);
+    status.ending.emplace();
+  };
+  EXPECT_EQ(late(with_ending).first, true) << "a start and its end may be one write";
+  EXPECT_EQ(late([](auto& status) { status.state = kube::JobState::kCancelled; }).first, true);
+
+  start(listed.status);
+  EXPECT_EQ(late([](auto& status) { status.state = kube::JobState::kSuspended; }), is(false, 1))
+      << "a turn is over";
+  EXPECT_EQ(late([](auto& status) { status.state = kube::JobState::kCompleted; }).first, true);
+  EXPECT_EQ(late([](auto& status) { status.succeeded_indexes = "0"; }).first, true);
+  EXPECT_EQ(late([](auto& status) { status.member_indexes = "0,2"; }).first, true);
+  EXPECT_EQ(late([](auto& status) { status.restarts = 1; }).first, true);
+
+  listed.status = {.state = kube::JobState::kPending, .term = 3};
+  listed.status.array.emplace();
+  listed.spec.array.emplace().tasks = "0-3";
+  const auto task_starts = [](kube::JobStatus& status) {
+    status.array->tasks.push_back({.task = 1,
+                                   .state = kube::JobState::kRunning,
+                                   .starts = 1,
+                                   .allocation = kube::Allocation{}});
+  };
+  EXPECT_EQ(late(task_starts).first, false);
+  EXPECT_EQ(late([](auto& status) { status.array->succeeded = "2"; }).first, true);
+  task_starts(listed.status);
+  EXPECT_EQ(late([](auto& status) { status.array->tasks[0].ending.emplace(); }).first, true);
+}
+
 // Pods and timetables wait for a commit point, so the job is looked at again; a reason concerns
 // nothing else. "Touched" jobs are looked at in the next step of the loop, "marked" ones have a
 // status to write.

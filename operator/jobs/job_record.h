@@ -101,7 +101,9 @@ struct ArrayRecord {
   // Of tasks that have ended, as it is stored or under way.
   kube::TaskOutcomes outcomes;
   std::map<int, JobRecord*> tasks;  // by number
-  int exit_code = 0;                // the highest of those that have ended
+  // How often tasks without records have started, as users may have seen: JobBook::take_late.
+  std::map<int, std::int64_t> undone_starts;
+  int exit_code = 0;  // the highest of those that have ended
   // Its tasks wait no more: the rest was canceled, or has ended otherwise, as this.
   std::optional<kube::TaskOutcome> rest_ended;
   // The tasks that the write under way is about, by key, with what it says of each:

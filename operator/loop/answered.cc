@@ -59,6 +59,12 @@ void ControlLoop::answered(StatusPatched<T>&& outcome) {
   // CEL has refused our write, or let one through that came later: in both cases another operator
   // leads, and this one must write nothing more.
   if (const std::int64_t term = term_in(outcome); term > term_) return be_fenced(term);
+  if constexpr (std::is_same_v<T, kube::Job>) {
+    const bool is_read =
+        !outcome.result.ok() && outcome.fresh.ok() && outcome.fresh->metadata.uid == outcome.uid;
+    JobRecord& job = *jobs_.find(outcome.uid);
+    if (is_read && !jobs_.take_late(job, outcome.fresh->status)) return be_overtaken(job);
+  }
   // Takes over what is stored now. After a lost race the mirror has the newest version and writes
   // what it wants on top of that.
   const WriteEnd end = mirror->answered(outcome.result, outcome.fresh, now_);

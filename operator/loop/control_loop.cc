@@ -399,6 +399,12 @@ void ControlLoop::be_fenced(std::int64_t by_term) {
   end("another operator leads with term " + std::to_string(by_term));
 }
 
+// What has been decided since the list knows nothing of it.
+void ControlLoop::be_overtaken(const JobRecord& job) {
+  end("the leader before this one has stored an end or the like of job " +
+      kube::to_string(job.key) + " late; the next one lists again");
+}
+
 // Instants never go back, whatever the machine's clock does: for a while they stand still. A clock
 // that was set far is not followed, because that is no time that has passed: jobs would be over
 // their limits, or nothing would become due for hours, and turns would be published for instants

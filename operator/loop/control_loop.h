@@ -149,6 +149,7 @@ class ControlLoop {
   void count_licenses();
   base::Instant next_due() const;
   void be_fenced(std::int64_t by_term);
+  void be_overtaken(const JobRecord& job);
   void look_at_clocks();
   void show_trust();
   void end(const std::string& why);

@@ -125,6 +125,7 @@ void ControlLoop::observe(const Changes<kube::Job>& changes) {
   const JobBook::Seen seen = jobs_.observe(changes);
   // As above: a status of a higher term.
   if (restored_ && seen.term > term_) return be_fenced(seen.term);
+  if (!seen.late.empty()) return be_overtaken(*jobs_.find(seen.late));
   // Jobs that have ended have no record; these three keep what must still happen about them.
   for (const auto& object : seen.ended) {
     time_to_live_.observe(*object, object->status);

@@ -118,7 +118,7 @@ void ControlLoop::restore() {
   const std::size_t jobs_count = restored.size();
   // From here on a higher term is that of a later leader, and note_slicing() looks at agents.
   restored_ = counts_changed_ = true;
-  jobs_.restored();
+  jobs_.restored(term_);
   note_slicing();
   timetables_.ensure_all(policy_.configuration().cluster.time_slice, now_);
   // 4. the rotation goes on where the published timetables are: agents have obeyed them all the

@@ -76,6 +76,14 @@ void show_failed_twins(const ArrayRecord& record, std::vector<kube::DependencySt
   }
 }
 
+void show_undone_starts(const ArrayRecord& record, kube::ArrayStatus& shown) {
+  for (const auto& [number, starts] : record.undone_starts) {
+    if (!record.is_open(number)) continue;
+    shown.tasks.push_back({.task = number, .state = kube::JobState::kPending, .starts = starts});
+  }
+  std::ranges::sort(shown.tasks, {}, &kube::ArrayTask::task);
+}
+
 // What is kept of the room for other writes than commit points that something waits for: one part
 // in so many. Without it a suspended job would never be shown as suspended under a constant stream
 // of starts. That a job is ready is told as well when the stream is over: a start and its pod are
@@ -336,6 +344,7 @@ void StatusPublisher::gather_tasks(JobRecord& array, base::Instant now) {
       }
     });
   }
+  show_undone_starts(record, shown);
   record.outcomes.show(shown);
   shown.counts.succeeded = record.outcomes.count(kube::TaskOutcome::kSucceeded);
   shown.counts.failed = record.outcomes.count(kube::TaskOutcome::kFailed);

@@ -275,6 +275,74 @@ TEST(TwoOperators, ThePausedOneCannotUndoTheNewOnesWork) {
   expect_no_violations(world);
 }
 
+// The write of a leader that was paused arrives: it was on the network.
+void arrives(World& world, OperatorProcess& old) {
+  world.clock().advance(seconds{20});
+  while (old.writer().run_one() != ManualWriter::Turn::kNothing) {
+  }
+}
+
+// The new one has listed all, and has written nothing.
+void begins(World& world) {
+  world.restart_operator();
+  for (int i = 0; i < 3; ++i) world.process().pump_without_writes();
+}
+
+// It arrives when the new leader has listed the job, and has not written it: neither version nor
+// term refuses it.
+TEST(TwoOperators, AStartThatThePausedOneStoresLateIsUndone) {
+  World world{{}};
+  world.apply(linear_config("4s"));
+  world.apply(partition("batch", force()));
+  world.apply(gang_job("first", 1, "1s"));
+  ASSERT_TRUE(world.run_until([&] { return world.state("first") == "Completed"; }, minutes{1}));
+  world.apply(gang_job("second", 5, "3s"));
+  auto old = world.take_process();
+  old->pump_without_writes();
+  // The new one may not start it. The job itself is not changed, which would refuse the write.
+  world.apply(partition("batch", force("n[12-16]", {{"state", "Down"}})));
+  begins(world);
+  arrives(world, *old);
+  ASSERT_EQ(world.job("second").status.starts, 1);
+  world.run_for(seconds{2});
+  EXPECT_EQ(world.state("second"), "Pending");
+  EXPECT_EQ(world.job("second").status.starts, 1) << "users may have seen it";
+  EXPECT_EQ(world.process().ended(), "");
+  world.apply(partition("batch", force("n[12-16]", {{"state", "Up"}})));
+  EXPECT_TRUE(world.run_until([&] { return world.state("second") == "Completed"; }, minutes{1}))
+      << world.log_tail();
+  EXPECT_EQ(world.job("second").status.starts, 2);
+  expect_no_violations(world);
+}
+
+// Its pods were cleaned up, so without that end the job would be run again.
+TEST(TwoOperators, AnEndThatThePausedOneStoresLateStays) {
+  World world{{}};
+  world.apply(linear_config("4s"));
+  world.apply(partition("batch", force()));
+  world.apply(gang_job("one", 2, "6s"));
+  ASSERT_TRUE(world.run_until([&] { return world.state("one") == "Running"; }, minutes{1}));
+  world.run_for(seconds{4});
+  world.process().writer().be_slow(world.clock(), seconds{20});
+  world.run_for(seconds{10});
+  ASSERT_EQ(world.state("one"), "Running") << "its end is on the network";
+  auto old = world.take_process();
+  for (const kube::Pod& pod : world.pods_of("one")) {
+    ASSERT_TRUE(world.client().remove<kube::Pod>(kube::key_of(pod.metadata)).ok());
+  }
+  world.run_for(seconds{1});
+  begins(world);
+  arrives(world, *old);
+  ASSERT_EQ(world.state("one"), "Completed");
+  world.run_for(seconds{1});
+  EXPECT_THAT(world.process().ended(), HasSubstr("the next one lists again"));
+  world.restart_operator();
+  world.run_for(seconds{30});
+  EXPECT_EQ(world.state("one"), "Completed");
+  EXPECT_EQ(world.job("one").status.starts, 1);
+  expect_no_violations(world);
+}
+
 // A machine that boots with a wrong clock is put right by NTP after the operator has begun. The
 // clock that has to catch up first would keep jobs from ending for an hour.
 TEST(TwoOperators, AClockThatWasSetBackFarEndsTheLeaderAndTheNextOneGoesOn) {
@@ -417,8 +485,8 @@ TEST(Actuator, DeletesWhatTheStepsOfATaskNeeded) {
   }
   actuator.carry_out(DeleteStepObjects{key, uid + "/7", 1});
   for (const char* const kind : {"secrets", "services"}) {
-    const auto list = world.client().call_json(
-        kube::Method::kGet, std::string{"/api/v1/namespaces/team-a/"} + kind);
+    const auto list = world.client().call_json(kube::Method::kGet,
+                                               std::string{"/api/v1/namespaces/team-a/"} + kind);
     ASSERT_TRUE(list.ok());
     ASSERT_EQ((*list)["items"].size(), 1U) << kind;
     const std::string name = (*list)["items"][0]["metadata"]["name"];
