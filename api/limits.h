@@ -10,12 +10,13 @@
 
 namespace kube {
 
-// Amounts of what a job may have. CPUs and nodes are whole numbers.
+// Amounts of what a job may have. CPUs, nodes and GPUs are whole numbers.
 struct ResourceAmounts {
   std::optional<std::int64_t> cpus{};
   std::optional<Bytes> memory{};
   std::optional<std::int64_t> nodes{};
   std::optional<std::int64_t> billing{};  // billing units
+  std::optional<std::int64_t> gpus{};     // gres/gpu, of all types
 
   friend bool operator==(const ResourceAmounts&, const ResourceAmounts&) = default;
 };

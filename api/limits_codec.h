@@ -13,6 +13,7 @@ void visit(Io& io, Like<ResourceAmounts> auto& s) {
   io.field("memory", s.memory);
   io.field("nodes", s.nodes);
   io.field("billing", s.billing);
+  io.field("gpus", s.gpus);
 }
 
 template <typename Io>

@@ -60,13 +60,14 @@ struct OverSubscribe {
   friend bool operator==(const OverSubscribe&, const OverSubscribe&) = default;
 };
 
-// DefMemPerCPU, MaxMemPerCPU, DefMemPerNode and MaxMemPerNode of a partition, and of the whole
-// cluster in SchedulerConfig.
+// DefMemPerCPU, MaxMemPerCPU, DefMemPerNode, MaxMemPerNode and DefMemPerGPU of a partition, and of
+// the whole cluster in SchedulerConfig.
 struct MemoryLimits {
   std::optional<Bytes> default_per_cpu{};
   std::optional<Bytes> max_per_cpu{};
   std::optional<Bytes> default_per_node{};
   std::optional<Bytes> max_per_node{};
+  std::optional<Bytes> default_per_gpu{};
 
   friend bool operator==(const MemoryLimits&, const MemoryLimits&) = default;
 };
@@ -87,6 +88,7 @@ struct BillingWeights {
   std::optional<std::int64_t> milli_per_cpu{};
   std::optional<std::int64_t> milli_per_gibibyte{};
   std::optional<std::int64_t> milli_per_node{};
+  std::optional<std::int64_t> milli_per_gpu{};
 
   friend bool operator==(const BillingWeights&, const BillingWeights&) = default;
 };
@@ -113,6 +115,7 @@ struct PartitionSpec {
   std::optional<bool> preempt_priority{};  // PreemptMode PRIORITY
   std::optional<base::Duration> grace_time{};
   std::optional<MemoryLimits> memory{};
+  std::optional<std::int32_t> default_cpus_per_gpu{};  // DefCpuPerGPU
   std::optional<PartitionLimits> limits{};
   std::optional<base::Duration> over_time_limit{};
   std::optional<bool> least_loaded{};

@@ -26,6 +26,7 @@ void visit(Io& io, Like<MemoryLimits> auto& s) {
   io.field("maxPerCPU", s.max_per_cpu);
   io.field("defaultPerNode", s.default_per_node);
   io.field("maxPerNode", s.max_per_node);
+  io.field("defaultPerGPU", s.default_per_gpu);
 }
 
 template <typename Io>
@@ -33,6 +34,7 @@ void visit(Io& io, Like<BillingWeights> auto& s) {
   io.field("milliPerCPU", s.milli_per_cpu);
   io.field("milliPerGiB", s.milli_per_gibibyte);
   io.field("milliPerNode", s.milli_per_node);
+  io.field("milliPerGPU", s.milli_per_gpu);
 }
 
 template <typename Io>
@@ -73,6 +75,7 @@ void visit(Io& io, Like<PartitionSpec> auto& s) {
   io.field("preemptPriority", s.preempt_priority);
   io.field("graceTime", s.grace_time);
   io.field("memory", s.memory);
+  io.field("defaultCPUsPerGPU", s.default_cpus_per_gpu);
   io.field("limits", s.limits);
   io.field("overTimeLimit", s.over_time_limit);
   io.field("leastLoaded", s.least_loaded);

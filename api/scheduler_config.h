@@ -219,7 +219,7 @@ constexpr auto names_of(std::type_identity<PriorityFlag>) {
        {PriorityFlag::kSmallRelativeToTime, "SmallRelativeToTime"}});
 }
 
-// PriorityWeight…; the last three are PriorityWeightTRES.
+// PriorityWeight…; the last four are PriorityWeightTRES.
 struct PriorityWeights {
   std::optional<std::int64_t> age{};
   std::optional<std::int64_t> account{};
@@ -230,6 +230,7 @@ struct PriorityWeights {
   std::optional<std::int64_t> cpus{};
   std::optional<std::int64_t> memory{};
   std::optional<std::int64_t> nodes{};
+  std::optional<std::int64_t> gpus{};
 
   friend bool operator==(const PriorityWeights&, const PriorityWeights&) = default;
 };
@@ -273,9 +274,10 @@ struct SchedulerConfigSpec {
   std::optional<base::Duration> over_time_limit{};
   std::optional<EnforcePartitionLimits> enforce_partition_limits{};
   std::optional<MemoryLimits> memory{};
-  std::map<std::string, std::int32_t> licenses{};  // how many there are
-  std::optional<DevicesConfig> devices{};          // ours, with what gres.conf says
-  std::vector<std::string> runtime_classes{};      // ours; that templates may name
+  std::optional<std::int32_t> default_cpus_per_gpu{};  // DefCpuPerGPU
+  std::map<std::string, std::int32_t> licenses{};      // how many there are
+  std::optional<DevicesConfig> devices{};              // ours, with what gres.conf says
+  std::vector<std::string> runtime_classes{};          // ours; that templates may name
   std::optional<NodeReserve> node_reserve{};
   std::optional<TimetableConfig> timetable{};
   std::optional<PriorityConfig> priority{};

@@ -87,6 +87,7 @@ void visit(Io& io, Like<PriorityWeights> auto& s) {
   io.field("cpus", s.cpus);
   io.field("memory", s.memory);
   io.field("nodes", s.nodes);
+  io.field("gpus", s.gpus);
 }
 
 template <typename Io>
@@ -145,6 +146,7 @@ void visit(Io& io, Like<SchedulerConfigSpec> auto& s) {
   io.field("overTimeLimit", s.over_time_limit);
   io.field("enforcePartitionLimits", s.enforce_partition_limits);
   io.field("memory", s.memory);
+  io.field("defaultCPUsPerGPU", s.default_cpus_per_gpu);
   io.field("licenses", s.licenses);
   io.field("devices", s.devices);
   io.field("runtimeClasses", s.runtime_classes);

@@ -79,7 +79,7 @@ KillWait=20
 PriorityType=priority/multifactor
 PriorityWeightAge=1000
 PriorityWeightFairshare=10000
-PriorityWeightTRES=CPU=100,Mem=50
+PriorityWeightTRES=CPU=100,Mem=50,GRES/gpu=70
 PriorityDecayHalfLife=0
 PriorityMaxAge=14-0
 PriorityFlags=ACCRUE_ALWAYS,NO_FAIR_TREE,DEPTH_OBLIVIOUS
@@ -90,7 +90,7 @@ PartitionName=DEFAULT DefMemPerCPU=2000 \
   AllowGroups=staff
 PartitionName=batch Nodes=n[1-4] Default=YES MaxTime=2-0 DefaultTime=60 OverSubscribe=FORCE:4
 PartitionName=Debug_Q Nodes=ALL PriorityTier=10 OverSubscribe=FORCE:1 QOS=high \
-  TRESBillingWeights=CPU=1,Mem=0.25G
+  TRESBillingWeights=CPU=1,Mem=0.25G,gres/gpu=2.5 DefCpuPerGPU=4 DefMemPerGPU=2048
 PartitionName=none Nodes=
 )";
 
@@ -155,6 +155,7 @@ TEST(Import, MakesASlurmConfIntoObjectsThatMeanTheSame) {
   EXPECT_EQ(c.priority.type, sched::PriorityType::kMultifactor);
   EXPECT_EQ(c.priority.weight_fair_share, 10'000U);
   EXPECT_EQ(c.priority.weight_tres[sched::Tres::kMemory], 50);
+  EXPECT_EQ(c.priority.weight_tres[sched::Tres::kGpu], 70);
   EXPECT_EQ(c.priority.max_age, std::chrono::hours{14 * 24});
   EXPECT_EQ(c.priority.decay_half_life, base::Duration{0});  // usageDecay: Never
   EXPECT_TRUE(c.priority.accrue_always);
@@ -181,6 +182,9 @@ TEST(Import, MakesASlurmConfIntoObjectsThatMeanTheSame) {
   EXPECT_EQ(debug.qos, "high");
   // Mem=0.25G is a quarter for each GiB.
   EXPECT_EQ(debug.billing_weights->milli_per_gibibyte, 250);
+  EXPECT_EQ(debug.billing_weights->milli_per_gpu, 2500);
+  EXPECT_EQ(debug.default_cpus_per_gpu, 4);
+  EXPECT_EQ(debug.memory->default_per_gpu, kube::Bytes{std::int64_t{2048} << 20});
   EXPECT_THAT(imported.yaml, StartsWith("# Nodes, by Slurm's names: gpu[1-2],n[1-4]\n"));
 }
 
@@ -523,7 +527,7 @@ TEST(Import, MakesATableOfQosIntoQos) {
       "GrpTRES|GrpJobs|GrpWall|MaxTRES|MaxWall|MaxTRESPU|MaxJobsPU|MinTRES\n"
       "normal|0|00:00:00|||cluster|||1.000000||||||||\n"
       "high|100|00:01:00|normal|00:10:00|requeue|DenyOnLimit,NoReserve||0.500000|cpu=64,gres/"
-      "gpu=4|7|1-00:00:00|node=4|12:00:00|mem=100G|3|cpu=2\n");
+      "gpu=4,gres/gpu:a100=2|7|1-00:00:00|node=4|12:00:00|gres/gpu=3,mem=100G|3|cpu=2\n");
   const Applied applied{imported.yaml};
   ASSERT_EQ(applied.qos.size(), 2U) << imported.yaml;
   const sched::QosConfig high = control::translate_qos("high", applied.qos[1].spec);
@@ -539,7 +543,10 @@ TEST(Import, MakesATableOfQosIntoQos) {
   EXPECT_EQ(high.limits.user_tres[sched::Tres::kMemory], 100 * 1024);
   EXPECT_EQ(high.limits.user_jobs, 3);
   EXPECT_TRUE(high.no_reserve);
-  EXPECT_THAT(imported.remarks, ElementsAre(StartsWith("qos.txt:3: GrpTRES=gres/gpu=4: ")));
+  EXPECT_EQ(high.limits.group_tres[sched::Tres::kGpu], 4);
+  EXPECT_EQ(high.limits.user_tres[sched::Tres::kGpu], 3);
+  // GPUs of one type are not counted apart.
+  EXPECT_THAT(imported.remarks, ElementsAre(StartsWith("qos.txt:3: GrpTRES=gres/gpu:a100=2: ")));
 }
 
 // Both files at once: a partition's QOS is there. Remarks name their file.

@@ -45,11 +45,15 @@ std::optional<kube::Bytes> bytes_of(const std::optional<sched::MemoryMiB>& memor
 // DefMemPer… and MaxMemPer…, of the cluster or of a partition. Slurm allows one of the two forms at
 // a level (C16); both fields exist here because either may be the one.
 std::optional<kube::MemoryLimits> memory_of(const sched::MemoryLimit& defaults,
-                                            const sched::MemoryLimit& maxima) {
-  return unless_empty(kube::MemoryLimits{.default_per_cpu = bytes_of(defaults.per_cpu),
-                                         .max_per_cpu = bytes_of(maxima.per_cpu),
-                                         .default_per_node = bytes_of(defaults.per_node),
-                                         .max_per_node = bytes_of(maxima.per_node)});
+                                            const sched::MemoryLimit& maxima,
+                                            const sched::PerGpu& per_gpu) {
+  const bool of_gpus = per_gpu.memory.value() > 0;
+  return unless_empty(kube::MemoryLimits{
+      .default_per_cpu = bytes_of(defaults.per_cpu),
+      .max_per_cpu = bytes_of(maxima.per_cpu),
+      .default_per_node = bytes_of(defaults.per_node),
+      .max_per_node = bytes_of(maxima.per_node),
+      .default_per_gpu = bytes_of(of_gpus ? std::optional{per_gpu.memory} : std::nullopt)});
 }
 
 // nullopt says that a partition or QOS has no mode of its own, which is different from Off.
@@ -134,6 +138,7 @@ kube::PriorityWeights weights_of(const sched::PriorityParameters& p) {
   set_unless(spec.cpus, p.weight_tres[Tres::kCpu], std::int64_t{0});
   set_unless(spec.memory, p.weight_tres[Tres::kMemory], std::int64_t{0});
   set_unless(spec.nodes, p.weight_tres[Tres::kNode], std::int64_t{0});
+  set_unless(spec.gpus, p.weight_tres[Tres::kGpu], std::int64_t{0});
   return spec;
 }
 
@@ -194,7 +199,8 @@ kube::ResourceAmounts amounts_of(const sched::TresLimits& tres) {
   kube::ResourceAmounts amounts{.cpus = tres[Tres::kCpu],
                                 .memory = {},
                                 .nodes = tres[Tres::kNode],
-                                .billing = tres[Tres::kBilling]};
+                                .billing = tres[Tres::kBilling],
+                                .gpus = tres[Tres::kGpu]};
   if (tres[Tres::kMemory]) amounts.memory = bytes_of(sched::MemoryMiB{*tres[Tres::kMemory]});
   return amounts;
 }
@@ -256,9 +262,9 @@ std::optional<kube::OverSubscribe> over_subscribe_of(const sched::PartitionConfi
   return spec;
 }
 
-// TRESBillingWeights. The scheduler has millionths per CPU, MiB and node; the API thousandths per
-// CPU, GiB and node. A weight that is finer than a thousandth is cut off here, so it does not come
-// back and is reported.
+// TRESBillingWeights. The scheduler has millionths per CPU, MiB, node and GPU; the API thousandths
+// per CPU, GiB, node and GPU. A weight that is finer than a thousandth is cut off here, so it does
+// not come back and is reported.
 std::optional<kube::BillingWeights> billing_of(const std::optional<sched::TresWeights>& micro) {
   if (!micro) return std::nullopt;
   constexpr std::int64_t kMicroPerMilli = 1'000;
@@ -274,6 +280,7 @@ std::optional<kube::BillingWeights> billing_of(const std::optional<sched::TresWe
   set_unless(spec.milli_per_gibibyte, (per_gib + kMicroPerMilli / 2) / kMicroPerMilli,
              std::int64_t{0});
   set_unless(spec.milli_per_node, (*micro)[Tres::kNode] / kMicroPerMilli, std::int64_t{0});
+  set_unless(spec.milli_per_gpu, (*micro)[Tres::kGpu] / kMicroPerMilli, std::int64_t{0});
   return spec;
 }
 
@@ -322,7 +329,8 @@ kube::SchedulerConfigSpec spec_of(const sched::ClusterParameters& c) {
   if (c.enforce_part_limits != usual.enforce_part_limits) {
     spec.enforce_partition_limits = kEnforce.at(static_cast<std::size_t>(c.enforce_part_limits));
   }
-  spec.memory = memory_of(c.default_memory, c.max_memory);
+  spec.memory = memory_of(c.default_memory, c.max_memory, c.default_per_gpu);
+  set_unless(spec.default_cpus_per_gpu, c.default_per_gpu.cpus, 0);
   spec.licenses.insert(c.licenses.begin(), c.licenses.end());
   spec.priority = unless_empty(priority_of(c.priority));
   return spec;
@@ -345,7 +353,8 @@ kube::PartitionSpec spec_of(const sched::PartitionConfig& p) {
   spec.preempt_mode = mode_of(p.preempt_mode);
   set_unless(spec.preempt_priority, p.preempt_priority, false);
   set_unless(spec.grace_time, p.grace_time, usual.grace_time);
-  spec.memory = memory_of(p.default_memory, p.max_memory);
+  spec.memory = memory_of(p.default_memory, p.max_memory, p.default_per_gpu);
+  set_unless(spec.default_cpus_per_gpu, p.default_per_gpu.cpus, 0);
   kube::PartitionLimits limits{.max_nodes = p.max_nodes,
                                .default_time = p.default_time,
                                .max_time = p.max_time,

@@ -42,29 +42,36 @@ kube::AccountSpec account_spec(const json& spec) {
 TEST(LimitsTranslation, EveryLimitOfAQosReachesTheScheduler) {
   // Each limit has a number of its own, so that two that are mixed up show.
   const auto object = object_of<kube::Qos>("gold", json::parse(R"({
-      "limits": {"group": {"resources": {"cpus": 8, "memory": "1Gi", "nodes": 2, "billing": 9},
+      "limits": {"group": {"resources": {"cpus": 8, "memory": "1Gi", "nodes": 2, "billing": 9,
+                                         "gpus": 7},
                            "jobs": 3, "submittedJobs": 4, "runTime": "100h"},
-                 "perJob": {"resources": {"nodes": 3}, "resourcesPerNode": {"cpus": 5},
+                 "perJob": {"resources": {"nodes": 3}, "resourcesPerNode": {"cpus": 5, "gpus": 4},
                             "time": "1h"},
-                 "minPerJob": {"cpus": 2},
-                 "perNamespace": {"resources": {"cpus": 6}, "jobs": 1, "submittedJobs": 2},
-                 "perAccount": {"resources": {"memory": "2Gi"}, "jobs": 0, "submittedJobs": 5}},
+                 "minPerJob": {"cpus": 2, "gpus": 1},
+                 "perNamespace": {"resources": {"cpus": 6, "gpus": 3}, "jobs": 1,
+                                  "submittedJobs": 2},
+                 "perAccount": {"resources": {"memory": "2Gi", "gpus": 0}, "jobs": 0,
+                                "submittedJobs": 5}},
       "usageFactorPercent": 150})"));
   EXPECT_THAT(check_qos(object), IsEmpty());
   const sched::QosConfig qos = translate_qos("gold", object.spec);
   sched::Limits wanted;
-  wanted.group_tres.values = {8, 1024, 2, 9};
+  wanted.group_tres.values = {8, 1024, 2, 9, 7};
   wanted.group_jobs = 3;
   wanted.group_submit = 4;
   wanted.group_wall = hours{100};
   wanted.job_tres[Tres::kNode] = 3;
   wanted.node_tres[Tres::kCpu] = 5;
+  wanted.node_tres[Tres::kGpu] = 4;
   wanted.job_wall = hours{1};
   wanted.min_tres[Tres::kCpu] = 2;
+  wanted.min_tres[Tres::kGpu] = 1;
   wanted.user_tres[Tres::kCpu] = 6;
+  wanted.user_tres[Tres::kGpu] = 3;
   wanted.user_jobs = 1;
   wanted.user_submit = 2;
   wanted.account_tres[Tres::kMemory] = 2048;
+  wanted.account_tres[Tres::kGpu] = 0;
   wanted.account_jobs = 0;
   wanted.account_submit = 5;
   EXPECT_EQ(qos.limits, wanted);
@@ -230,7 +237,7 @@ TEST(PriorityTranslation, BasicIsTheDefaultAndEveryFieldReachesTheScheduler) {
   const auto all = translated({{"priority", json::parse(R"({
       "type": "Multifactor",
       "weights": {"age": 1, "account": 2, "fairShare": 3, "jobSize": 4, "partition": 5, "qos": 6,
-                  "cpus": 7, "memory": 8, "nodes": 9},
+                  "cpus": 7, "memory": 8, "nodes": 9, "gpus": 10},
       "maxAge": "1h", "favorSmall": true, "fairShare": "Classic", "dampeningFactor": 2,
       "decayHalfLife": "30s", "usageResetPeriod": "Weekly", "calcPeriod": "10s",
       "flags": ["AccrueAlways", "CalculateRunning", "IncreaseOnly", "MaxTRES", "NoNormalAccount",
@@ -246,6 +253,7 @@ TEST(PriorityTranslation, BasicIsTheDefaultAndEveryFieldReachesTheScheduler) {
   wanted.weight_tres[Tres::kCpu] = 7;
   wanted.weight_tres[Tres::kMemory] = 8;
   wanted.weight_tres[Tres::kNode] = 9;
+  wanted.weight_tres[Tres::kGpu] = 10;
   wanted.max_age = hours{1};
   wanted.favor_small = true;
   wanted.fair_tree = false;
@@ -281,9 +289,10 @@ TEST(PriorityTranslation, UsageThatNeverDecaysIsAWordAndNotAHalfLifeOfZero) {
 // users think in GiB.
 TEST(PriorityTranslation, APartitionSaysWhatItCountsAndWhatItBills) {
   const auto object = object_of<kube::Partition>(
-      "p", {{"nodes", {{"hostlist", "n1"}}},
-            {"priorityJobFactor", 5},
-            {"billingWeights", {{"milliPerCPU", 1000}, {"milliPerGiB", 512}}}});
+      "p",
+      {{"nodes", {{"hostlist", "n1"}}},
+       {"priorityJobFactor", 5},
+       {"billingWeights", {{"milliPerCPU", 1000}, {"milliPerGiB", 512}, {"milliPerGPU", 2500}}}});
   EXPECT_THAT(check_partition(object), IsEmpty());
   const sched::PartitionConfig partition = translate_partition("p", object.spec, {});
   EXPECT_EQ(partition.priority_job_factor, 5);
@@ -291,6 +300,7 @@ TEST(PriorityTranslation, APartitionSaysWhatItCountsAndWhatItBills) {
   EXPECT_EQ((*partition.billing_weights_micro)[Tres::kCpu], 1'000'000);
   EXPECT_EQ((*partition.billing_weights_micro)[Tres::kMemory], 500);  // of each MiB
   EXPECT_EQ((*partition.billing_weights_micro)[Tres::kNode], 0);
+  EXPECT_EQ((*partition.billing_weights_micro)[Tres::kGpu], 2'500'000);
 }
 
 // 1,000/1,024 millionths are 1, and 5,000/1,024 are 5: no weight vanishes.

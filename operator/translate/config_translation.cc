@@ -215,6 +215,7 @@ std::vector<std::string> check_config(const kube::SchedulerConfig& config) {
   problems.not_negative("spec.overTimeLimit", spec.over_time_limit);
   problems.range("spec.maxArraySize", spec.max_array_size, 0, kube::kArrayTasksMax);
   problems.memory("spec.memory", spec.memory);
+  problems.range("spec.defaultCPUsPerGPU", spec.default_cpus_per_gpu, 1, 65'535);
   check_licenses(spec.licenses, problems);
   if (spec.devices) {
     for (std::string& sentence : kube::devices_config_problems(*spec.devices)) {
@@ -295,6 +296,7 @@ sched::ClusterParameters translate_config(const kube::SchedulerConfigSpec& spec)
   translate_queue(spec, cluster);
   cluster.priority = translate_priority(spec.priority);
   translate_memory(spec.memory, cluster.default_memory, cluster.max_memory);
+  cluster.default_per_gpu = default_per_gpu(spec.default_cpus_per_gpu, spec.memory);
   cluster.licenses.insert(spec.licenses.begin(), spec.licenses.end());
   // Only the lead changes what is decided, because a change of the rotation takes effect that much
   // later. The other fields of the block are the agents' or operator_parameters()'.

@@ -245,6 +245,29 @@ TEST(ConfigTranslation, Licenses) {
 
 // First three values at a bound, then for each field one beyond it. Each case has one problem, and
 // it names the field.
+// DefCpuPerGPU and DefMemPerGPU, of the cluster and of a partition.
+TEST(ConfigTranslation, DefaultsOfJobsWithGpus) {
+  const auto config = [](const json& spec) {
+    return kube::decode<kube::SchedulerConfig>(
+               {{"metadata", {{"name", "default"}}}, {"spec", spec}})
+        .value();
+  };
+  const auto both = config({{"defaultCPUsPerGPU", 4}, {"memory", {{"defaultPerGPU", "2Gi"}}}});
+  EXPECT_THAT(check_config(both), IsEmpty());
+  const sched::PerGpu wanted{.cpus = 4, .memory = sched::MemoryMiB{2048}};
+  EXPECT_EQ(translate_config(both.spec).default_per_gpu, wanted);
+  const auto partition = kube::decode<kube::Partition>({{"metadata", {{"name", "p"}}},
+                                                        {"spec",
+                                                         {{"nodes", {{"hostlist", "n1"}}},
+                                                          {"defaultCPUsPerGPU", 4},
+                                                          {"memory", {{"defaultPerGPU", "2Gi"}}}}}})
+                             .value();
+  EXPECT_THAT(check_partition(partition), IsEmpty());
+  EXPECT_EQ(translate_partition("p", partition.spec, {}).default_per_gpu, wanted);
+  EXPECT_THAT(check_config(config({{"defaultCPUsPerGPU", 0}})),
+              ElementsAre("spec.defaultCPUsPerGPU: 0 is out of range; use 1 to 65535"));
+}
+
 TEST(ConfigTranslation, BackfillHasSlurmsBounds) {
   const auto problems_of = [](const json& backfill) {
     kube::SchedulerConfig config;

@@ -19,6 +19,7 @@ void check_amounts(const std::string& field, const std::optional<kube::ResourceA
   problems.range(field + ".cpus", amounts->cpus, 0, kAmountMax);
   problems.range(field + ".nodes", amounts->nodes, 0, kAmountMax);
   problems.range(field + ".billing", amounts->billing, 0, kAmountMax);
+  problems.range(field + ".gpus", amounts->gpus, 0, kAmountMax);
   if (amounts->memory && amounts->memory->value() <= 0) {
     problems.add(field + ".memory: " + kube::format_bytes(*amounts->memory) +
                  " is not possible; use more than 0, or leave it out for no limit");
@@ -63,6 +64,7 @@ sched::TresLimits tres_of(const std::optional<kube::ResourceAmounts>& amounts) {
   tres[sched::Tres::kCpu] = amounts->cpus;
   tres[sched::Tres::kNode] = amounts->nodes;
   tres[sched::Tres::kBilling] = amounts->billing;
+  tres[sched::Tres::kGpu] = amounts->gpus;
   // Whole MiB, as Slurm counts memory; the limit is rounded down, never up.
   if (amounts->memory) tres[sched::Tres::kMemory] = whole_mib_of(*amounts->memory).value();
   return tres;

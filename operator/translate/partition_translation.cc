@@ -63,6 +63,7 @@ std::optional<sched::TresWeights> weights_of(const std::optional<kube::BillingWe
   micro[sched::Tres::kMemory] =
       (milli->milli_per_gibibyte.value_or(0) * kMicroPerMilli + kMibPerGib / 2) / kMibPerGib;
   micro[sched::Tres::kNode] = milli->milli_per_node.value_or(0) * kMicroPerMilli;
+  micro[sched::Tres::kGpu] = milli->milli_per_gpu.value_or(0) * kMicroPerMilli;
   return micro;
 }
 
@@ -156,10 +157,12 @@ std::vector<std::string> check_partition(const kube::Partition& partition) {
                    kBillingWeightMax);
     problems.range("spec.billingWeights.milliPerNode", weights.milli_per_node, 0,
                    kBillingWeightMax);
+    problems.range("spec.billingWeights.milliPerGPU", weights.milli_per_gpu, 0, kBillingWeightMax);
   }
   problems.not_negative("spec.graceTime", spec.grace_time);
   problems.not_negative("spec.overTimeLimit", spec.over_time_limit);
   problems.memory("spec.memory", spec.memory);
+  problems.range("spec.defaultCPUsPerGPU", spec.default_cpus_per_gpu, 1, 65'535);
   if (spec.limits) {
     const kube::PartitionLimits& limits = *spec.limits;
     problems.range("spec.limits.minNodes", limits.min_nodes, 1, 1'000'000);
@@ -202,6 +205,7 @@ sched::PartitionConfig translate_partition(const std::string& name, const kube::
   partition.preempt_priority = spec.preempt_priority.value_or(false);
   partition.grace_time = spec.grace_time.value_or(base::Duration{0});
   translate_memory(spec.memory, partition.default_memory, partition.max_memory);
+  partition.default_per_gpu = default_per_gpu(spec.default_cpus_per_gpu, spec.memory);
   if (spec.limits) {
     partition.min_nodes = spec.limits->min_nodes.value_or(0);
     partition.max_nodes = spec.limits->max_nodes;

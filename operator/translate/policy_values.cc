@@ -57,4 +57,11 @@ void translate_memory(const std::optional<kube::MemoryLimits>& limits, sched::Me
   maxima = {memory_of(limits->max_per_cpu), memory_of(limits->max_per_node)};
 }
 
+sched::PerGpu default_per_gpu(const std::optional<std::int32_t>& cpus,
+                              const std::optional<kube::MemoryLimits>& limits) {
+  sched::PerGpu defaults{.cpus = cpus.value_or(0)};
+  if (limits && limits->default_per_gpu) defaults.memory = mib_of(*limits->default_per_gpu);
+  return defaults;
+}
+
 }  // namespace control

@@ -83,6 +83,7 @@ void translate_weights(const kube::PriorityWeights& weights, sched::PriorityPara
   out.weight_tres[sched::Tres::kCpu] = weights.cpus.value_or(0);
   out.weight_tres[sched::Tres::kMemory] = weights.memory.value_or(0);
   out.weight_tres[sched::Tres::kNode] = weights.nodes.value_or(0);
+  out.weight_tres[sched::Tres::kGpu] = weights.gpus.value_or(0);
 }
 
 }  // namespace
@@ -101,7 +102,7 @@ void check_priority(const std::optional<kube::PriorityConfig>& priority, SpecPro
           std::pair{"fairShare", &weights.fair_share}, std::pair{"jobSize", &weights.job_size},
           std::pair{"partition", &weights.partition}, std::pair{"qos", &weights.qos},
           std::pair{"cpus", &weights.cpus}, std::pair{"memory", &weights.memory},
-          std::pair{"nodes", &weights.nodes}}) {
+          std::pair{"nodes", &weights.nodes}, std::pair{"gpus", &weights.gpus}}) {
       problems.range(std::string{"spec.priority.weights."} + name, *weight, 0, kWeightMax);
     }
   }

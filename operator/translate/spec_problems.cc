@@ -44,7 +44,7 @@ void SpecProblems::memory(std::string_view field, const std::optional<kube::Memo
     add(std::string{field} + ": maxPerCPU and maxPerNode exclude each other; remove one");
   }
   for (const auto& value : {limits->default_per_cpu, limits->default_per_node, limits->max_per_cpu,
-                            limits->max_per_node}) {
+                            limits->max_per_node, limits->default_per_gpu}) {
     if (value && value->value() <= 0) {
       add(std::string{field} + ": " + kube::format_bytes(*value) +
           " is not possible; use more than 0, or leave it out for none");
