@@ -124,7 +124,8 @@ struct JobDevice {
 
 // The size of the job, wherever it runs: sbatch --nodes, --ntasks, --ntasks-per-node,
 // --ntasks-per-socket, --ntasks-per-core, --cpus-per-task, --mem-per-cpu, --mem (0: all_memory),
-// --gres, --overcommit and --use-min-nodes.
+// --gres, --gpus, --gpus-per-task, --cpus-per-gpu, --mem-per-gpu, --ntasks-per-gpu, --overcommit
+// and --use-min-nodes.
 struct JobResources {
   std::optional<JobNodes> nodes{};
   std::optional<std::int32_t> tasks{};
@@ -134,14 +135,25 @@ struct JobResources {
   std::optional<std::int32_t> cpus_per_task{};
   std::optional<Bytes> memory_per_cpu{};
   std::optional<Bytes> memory_per_node{};
-  std::optional<bool> all_memory{};                // of each node
-  std::vector<JobDevice> devices{};                // on each node
+  std::optional<bool> all_memory{};         // of each node
+  std::vector<JobDevice> devices{};         // on each node
+  std::vector<JobDevice> devices_of_job{};  // on all nodes together
+  std::vector<JobDevice> devices_per_task{};
+  std::optional<std::int32_t> cpus_per_gpu{};
+  std::optional<Bytes> memory_per_gpu{};
+  std::optional<std::int32_t> tasks_per_gpu{};
   std::map<std::string, std::int32_t> licenses{};  // for the whole job
   std::optional<bool> overcommit{};
   std::optional<bool> use_min_nodes{};
 
   friend bool operator==(const JobResources&, const JobResources&) = default;
 };
+
+// Returns true if the job itself asks for devices, whatever its template does.
+inline bool asks_for_devices(const JobResources& resources) {
+  return !resources.devices.empty() || !resources.devices_of_job.empty() ||
+         !resources.devices_per_task.empty();
+}
 
 // The nodes that the job may run on, and whether it shares them: sbatch --nodelist, --exclude,
 // --contiguous, --constraint, --oversubscribe and --exclusive, --mincpus, --sockets-per-node,

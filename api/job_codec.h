@@ -32,6 +32,11 @@ void visit(Io& io, Like<JobResources> auto& s) {
   io.field("memoryPerNode", s.memory_per_node);
   io.field("allMemory", s.all_memory);
   io.field("devices", s.devices);
+  io.field("devicesOfJob", s.devices_of_job);
+  io.field("devicesPerTask", s.devices_per_task);
+  io.field("cpusPerGPU", s.cpus_per_gpu);
+  io.field("memoryPerGPU", s.memory_per_gpu);
+  io.field("tasksPerGPU", s.tasks_per_gpu);
   io.field("licenses", s.licenses);
   io.field("overcommit", s.overcommit);
   io.field("useMinNodes", s.use_min_nodes);

@@ -218,8 +218,7 @@ base::Status ScenarioInputs::read_job(const RawInput& input, simulate::Job& job)
     if (!line) return at(args->second.place, line.error());
     // sbatch reckons in whole seconds: "now+10" may be a little less than that.
     base::Result<slurm::BatchOptions> options = slurm::read_sbatch_line(
-        *line, {.instant = sched::whole_second(scenario_.configuration.cluster, input.at)},
-        slurm::DeviceForm::kAsAsked);
+        *line, {.instant = sched::whole_second(scenario_.configuration.cluster, input.at)});
     if (!options) return at(args->second.place, options.error().with_context("args"));
     job.request = std::move(options->request);
   }

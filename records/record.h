@@ -75,7 +75,7 @@ struct Record {
   std::optional<kube::Bytes> memory_per_cpu{};
   std::optional<kube::Bytes> memory_per_node{};
   std::optional<base::Duration> time_limit{};
-  std::string devices{};   // on each node, "gpu:a100:2,…"
+  std::string devices{};   // on each node, of the job or of each task: "gpu:a100:2,…"
   std::string licenses{};  // "bar:1,foo:2"
   std::string constraint{};
   std::int64_t priority = 0;

@@ -85,186 +85,29 @@ sched::Devices times(sched::Devices devices, int factor) {
   return devices;
 }
 
-// The nodes that the job will have: one, unless it says otherwise.
-base::Result<int> nodes_of(std::string_view what, const sched::JobRequest& request) {
-  if (!request.nodes_given && request.min_nodes == 1) return 1;
-  if (request.max_nodes == request.min_nodes) return request.min_nodes;
-  return base::invalid_argument(std::string{what} +
-                                ": needs one number of nodes; write --nodes with one number, or "
-                                "--gpus-per-node");
-}
-
 void fix_nodes(int nodes, sched::JobRequest& request) {
   request.nodes_given = true;
   request.max_nodes = request.min_nodes = nodes;
 }
 
-// The GPUs on each node, from the one option that was given. Without a number of nodes the job gets
-// one.
-class GpusPerNode {
+// What the numbers of one request say of each other. SOURCE: Slurm 22.05, sbatch(1) and what it
+// refuses.
+class Settling {
  public:
-  GpusPerNode(const DeviceOptions& options, sched::JobRequest& request)
-      : options_{options}, request_{request} {}
-
-  base::Result<sched::Devices> read() {
-    std::optional<sched::Devices> found;
-    for (const auto& [name, devices] : {std::pair{"--gpus-per-node", of_node()},
-                                        {"--gpus", of_job()},
-                                        {"--gpus-per-task", of_tasks()}}) {
-      if (!devices) continue;
-      if (!devices->ok()) return devices->error();
-      if (found && !(*found == **devices)) {
-        return base::invalid_argument(
-            std::string{name} +
-            ": comes to other GPUs on each node than another option; leave one of them out");
-      }
-      found = **devices;
-    }
-    return found.value_or(sched::Devices{});
-  }
-
- private:
-  using Found = std::optional<base::Result<sched::Devices>>;
-
-  Found of_node() const {
-    if (!options_.gpus_per_node) return {};
-    return *options_.gpus_per_node;
-  }
-  // Evenly: the scheduler counts devices by node.
-  Found of_job() {
-    if (!options_.gpus) return {};
-    const base::Result<int> nodes = take_nodes("--gpus");
-    if (!nodes) return nodes.error();
-    sched::Devices devices = *options_.gpus;
-    for (sched::DeviceCount& each : devices) {
-      if (each.count % *nodes != 0) {
-        return base::invalid_argument("--gpus " + std::to_string(each.count) +
-                                      ": cannot be shared "
-                                      "evenly by " +
-                                      std::to_string(*nodes) + " nodes; write --gpus-per-node");
-      }
-      each.count /= *nodes;
-    }
-    return devices;
-  }
-  Found of_tasks() {
-    if (!options_.gpus_per_task) return {};
-    if (request_.tasks_per_node) return times(*options_.gpus_per_task, *request_.tasks_per_node);
-    const base::Result<int> nodes = take_nodes("--gpus-per-task");
-    if (!nodes) return nodes.error();
-    const int tasks = request_.tasks.value_or(*nodes);
-    if (tasks % *nodes != 0) {
-      return base::invalid_argument("--gpus-per-task: " + std::to_string(tasks) +
-                                    " tasks cannot be shared evenly by " + std::to_string(*nodes) +
-                                    " nodes; write --ntasks-per-node");
-    }
-    if (*nodes > 1) request_.tasks_per_node = tasks / *nodes;
-    return times(*options_.gpus_per_task, tasks / *nodes);
-  }
-  base::Result<int> take_nodes(std::string_view what) {
-    const base::Result<int> nodes = nodes_of(what, request_);
-    if (nodes) fix_nodes(*nodes, request_);
-    return nodes;
-  }
-
-  const DeviceOptions& options_;
-  sched::JobRequest& request_;
-};
-
-// --cpus-per-gpu, --mem-per-gpu and --ntasks-per-gpu, from the GPUs on each node.
-base::Status apply_per_gpu(const DeviceOptions& options, bool cpus_given, bool memory_given,
-                           int gpus, sched::JobRequest& request) {
-  const auto first = options.cpus_per_gpu     ? "--cpus-per-gpu"
-                     : options.memory_per_gpu ? "--mem-per-gpu"
-                                              : "--ntasks-per-gpu";
-  if (gpus == 0) {
-    return base::invalid_argument(std::string{first} +
-                                  ": the job asks for no GPUs; write --gpus-per-node, too");
-  }
-  if (options.tasks_per_gpu) {
-    const int tasks = sched::asked_product(gpus, *options.tasks_per_gpu);
-    const base::Result<int> nodes = nodes_of("--ntasks-per-gpu", request);
-    if (!nodes) return nodes.error();
-    const int all = sched::asked_product(tasks, *nodes);
-    if (request.tasks && *request.tasks != all) {
-      return base::invalid_argument("--ntasks-per-gpu: comes to " + std::to_string(all) +
-                                    " tasks, and not to " + std::to_string(*request.tasks) +
-                                    "; leave one of the two out");
-    }
-    fix_nodes(*nodes, request);
-    request.tasks_per_node = tasks;
-    request.tasks = all;
-  }
-  if (options.cpus_per_gpu) {
-    if (cpus_given)
-      return base::invalid_argument(
-          "--cpus-per-gpu and --cpus-per-task exclude each "
-          "other");
-    const base::Result<int> nodes = nodes_of("--cpus-per-gpu", request);
-    if (!nodes) return nodes.error();
-    const int tasks =
-        request.tasks_per_node.value_or((request.tasks.value_or(*nodes) + *nodes - 1) / *nodes);
-    const int cpus = sched::asked_product(gpus, *options.cpus_per_gpu);
-    if (cpus % tasks != 0) {
-      return base::invalid_argument("--cpus-per-gpu: " + std::to_string(cpus) +
-                                    " CPUs cannot be shared evenly by the " +
-                                    std::to_string(tasks) +
-                                    " tasks on a node; write "
-                                    "--cpus-per-task");
-    }
-    request.cpus_per_task = cpus / tasks;
-  }
-  if (options.memory_per_gpu) {
-    if (memory_given) {
-      return base::invalid_argument("--mem, --mem-per-cpu and --mem-per-gpu exclude each other");
-    }
-    request.memory = sched::MemoryPerNode{sched::MemoryMiB{options.memory_per_gpu->value() * gpus}};
-  }
-  return {};
-}
-
-// The options as they are, and what follows from them for tasks and nodes. SOURCE: Slurm 22.05,
-// sbatch(1) and what it refuses.
-class AsAsked {
- public:
-  AsAsked(const DeviceOptions& options, sched::JobRequest& request)
-      : options_{options}, request_{request} {}
+  explicit Settling(sched::JobRequest& request) : request_{request} {}
 
   // 1. Tasks that the number of nodes says.
-  // 2. Devices, as each option has them.
-  // 3. Tasks that the GPUs say, or GPUs that the tasks say.
-  // 4. Numbers that must go together, and what one says of another.
-  base::Status apply() {
+  // 2. Tasks that the GPUs say, or GPUs that the tasks say.
+  // 3. Numbers that must go together, and what one says of another.
+  base::Status run() {
+    const int each = request_.per_gpu.tasks;
     const bool fixed_nodes = request_.nodes_given && request_.max_nodes == request_.min_nodes;
-    if ((options_.gpus_per_task || options_.tasks_per_gpu) && !request_.tasks && fixed_nodes) {
-      request_.tasks = request_.min_nodes * options_.tasks_per_gpu.value_or(1);  // 1
+    if ((!request_.devices_per_task.empty() || each > 0) && !request_.tasks && fixed_nodes) {
+      request_.tasks = request_.min_nodes * std::max(each, 1);  // 1
     }
-    request_.devices = options_.gres.value_or(sched::Devices{});  // 2
-    if (options_.gpus_per_node) {
-      if (total(request_.devices) > 0 && !(request_.devices == *options_.gpus_per_node)) {
-        return base::invalid_argument(
-            "--gres and --gpus-per-node: ask for GPUs twice; leave one of them out");
-      }
-      if (total(request_.devices) == 0) {
-        for (const auto& each : *options_.gpus_per_node) request_.devices.push_back(each);
-      }
-    }
-    request_.devices_of_job = options_.gpus.value_or(sched::Devices{});
-    request_.devices_per_task = options_.gpus_per_task.value_or(sched::Devices{});
-    request_.per_gpu = {.cpus = options_.cpus_per_gpu.value_or(0),
-                        .tasks = options_.tasks_per_gpu.value_or(0),
-                        .memory = options_.memory_per_gpu.value_or(sched::MemoryMiB{0})};
-    if (const base::Status status = tasks_of_gpus(); !status) return status;  // 3
-    const bool has_gpus = total(request_.devices) + total(request_.devices_of_job) +
-                              total(request_.devices_per_task) >
-                          0;
-    if (!has_gpus && (options_.cpus_per_gpu || options_.memory_per_gpu)) {
-      return base::invalid_argument(
-          std::string{options_.cpus_per_gpu ? "--cpus-per-gpu" : "--mem-per-gpu"} +
-          ": the job asks for no GPUs; write --gpus, too");
-    }
-    for (const sched::DeviceCount& each : request_.devices_of_job) {  // 4
-      if (const base::Status status = settle(each); !status) return status;
+    if (const base::Status status = tasks_of_gpus(); !status) return status;  // 2
+    for (const sched::DeviceCount& all : request_.devices_of_job) {           // 3
+      if (const base::Status status = settle(all); !status) return status;
     }
     if (!request_.devices_per_task.empty() && !request_.tasks) {
       return base::invalid_argument("--gpus-per-task: needs --ntasks, --gpus or --nodes, too");
@@ -274,8 +117,8 @@ class AsAsked {
 
  private:
   base::Status tasks_of_gpus() {
-    if (!options_.tasks_per_gpu) return {};
-    const int each = *options_.tasks_per_gpu;
+    const int each = request_.per_gpu.tasks;
+    if (each == 0) return {};
     const int nodes = request_.nodes_given ? request_.min_nodes : 1;
     int gpus = total(request_.devices_of_job);
     if (gpus == 0) gpus = total(times(request_.devices, nodes));
@@ -323,7 +166,6 @@ class AsAsked {
     return {};
   }
 
-  const DeviceOptions& options_;
   sched::JobRequest& request_;
 };
 
@@ -358,32 +200,34 @@ base::Result<sched::Devices> parse_gpus(std::string_view what, std::string_view 
   return devices;
 }
 
-base::Status apply_devices(const DeviceOptions& options, DeviceForm form, bool cpus_given,
-                           bool memory_given, sched::JobRequest& request) {
-  if (form == DeviceForm::kAsAsked) {
-    if (options.cpus_per_gpu && cpus_given) {
-      return base::invalid_argument("--cpus-per-gpu and --cpus-per-task exclude each other");
-    }
-    if (options.memory_per_gpu && memory_given) {
-      return base::invalid_argument("--mem, --mem-per-cpu and --mem-per-gpu exclude each other");
-    }
-    return AsAsked{options, request}.apply();
+base::Status apply_devices(const DeviceOptions& options, bool cpus_given, bool memory_given,
+                           sched::JobRequest& request) {
+  if (options.cpus_per_gpu && cpus_given) {
+    return base::invalid_argument("--cpus-per-gpu and --cpus-per-task exclude each other");
+  }
+  if (options.memory_per_gpu && memory_given) {
+    return base::invalid_argument("--mem, --mem-per-cpu and --mem-per-gpu exclude each other");
   }
   request.devices = options.gres.value_or(sched::Devices{});
-  if (options.asks_for_gpus()) {
-    base::Result<sched::Devices> gpus = GpusPerNode{options, request}.read();
-    if (!gpus) return gpus.error();
-    if (total(request.devices) > 0 && !(request.devices == *gpus)) {
+  if (options.gpus_per_node) {
+    if (total(request.devices) > 0 && !(request.devices == *options.gpus_per_node)) {
       return base::invalid_argument(
-          "--gres and --gpus, --gpus-per-node or --gpus-per-task: ask for "
-          "GPUs twice; leave one of them out");
+          "--gres and --gpus-per-node: ask for GPUs twice; leave one of them out");
     }
     if (total(request.devices) == 0) {
-      for (const sched::DeviceCount& each : *gpus) request.devices.push_back(each);
+      for (const auto& each : *options.gpus_per_node) request.devices.push_back(each);
     }
   }
-  if (!options.cpus_per_gpu && !options.memory_per_gpu && !options.tasks_per_gpu) return {};
-  return apply_per_gpu(options, cpus_given, memory_given, total(request.devices), request);
+  request.devices_of_job = options.gpus.value_or(sched::Devices{});
+  request.devices_per_task = options.gpus_per_task.value_or(sched::Devices{});
+  request.per_gpu = {.cpus = options.cpus_per_gpu.value_or(0),
+                     .tasks = options.tasks_per_gpu.value_or(0),
+                     .memory = options.memory_per_gpu.value_or(sched::MemoryMiB{0})};
+  return settle_devices(request);
+}
+
+base::Status settle_devices(sched::JobRequest& request) {
+  return Settling{request}.run();
 }
 
 }  // namespace slurm

@@ -24,16 +24,16 @@ struct DeviceOptions {
   std::optional<sched::Devices> gres, gpus, gpus_per_node, gpus_per_task;
   std::optional<int> cpus_per_gpu, tasks_per_gpu;
   std::optional<sched::MemoryMiB> memory_per_gpu;
-
-  bool asks_for_gpus() const { return gpus || gpus_per_node || gpus_per_task; }
 };
 
-// How a request has devices: on each node, as a Job of Kubernetes has them, or as the options say.
-enum class DeviceForm { kByNode, kAsAsked };
+// Puts it into the request, with what the numbers say of each other (settle_devices).
+// `cpus_given`, `memory_given`: by options of their own. REQUIRES: the request's nodes and tasks
+// are settled.
+base::Status apply_devices(const DeviceOptions& options, bool cpus_given, bool memory_given,
+                           sched::JobRequest& request);
 
-// Puts it into the request; by node also as tasks, CPUs and memory of each node. `cpus_given`,
-// `memory_given`: by options of their own. REQUIRES: the request's nodes and tasks are settled.
-base::Status apply_devices(const DeviceOptions& options, DeviceForm form, bool cpus_given,
-                           bool memory_given, sched::JobRequest& request);
+// Fills in what the numbers of devices, tasks and nodes say of each other. Refuses, in the words of
+// sbatch, numbers that contradict. A second time it changes nothing.
+base::Status settle_devices(sched::JobRequest& request);
 
 }  // namespace slurm

@@ -196,7 +196,7 @@ struct SbatchOptionActions {
     return {};
   }
 
-  // --gres, and --gpus and its kind: what they come to on each node is settled in finish().
+  // --gres, and --gpus and its kind: what they say of each other is settled in finish().
   // SOURCE: sbatch(1), "OUTPUT ENVIRONMENT VARIABLES".
   static constexpr char kGpus[] = "SLURM_GPUS";
   static constexpr char kGpusPerNode[] = "SLURM_GPUS_PER_NODE";
@@ -836,16 +836,25 @@ base::Status SbatchReader::add_directives(std::string_view script) {
   return base::Error{code, problems};
 }
 
+// SOURCE: recorded: what comes with GPUs is no error without them.
+static void drop_unused_per_gpu(BatchOptions& options) {
+  sched::JobRequest& request = options.request;
+  if (sched::asks_for_devices(request) || request.per_gpu == sched::PerGpu{}) return;
+  options.warnings.emplace_back(
+      "--cpus-per-gpu and --mem-per-gpu: have no effect, because the job asks for no GPUs");
+  request.per_gpu = {};
+}
+
 // Settles what depends on several options, whatever order they came in.
 //
 // 1. Tasks follow from tasks per node.
 // 2. Tasks bound the number of nodes: a task does not span nodes.
 // 3. Required nodes raise the minimum, and must not be more than the maximum.
-// 4. Devices, in the form that the caller wants.
+// 4. Devices, which may say the number of tasks or of nodes.
 // 5. The least time limit is not above the limit.
 // Numbers that Slurm takes although they contradict each other lead to a warning, not to an error:
 // the script runs there, so it must run here.
-base::Result<BatchOptions> SbatchReader::finish(DeviceForm form) const {
+base::Result<BatchOptions> SbatchReader::finish() const {
   BatchOptions options = options_;
   sched::JobRequest& request = options.request;
   // 1. How many nodes and tasks.
@@ -900,10 +909,11 @@ base::Result<BatchOptions> SbatchReader::finish(DeviceForm form) const {
   request.min_nodes = std::max(request.min_nodes, required);
   // 4. Devices.
   if (base::Status status =
-          apply_devices(devices_, form, cpus_given_, memory_place_.has_value(), request);
+          apply_devices(devices_, cpus_given_, memory_place_.has_value(), request);
       !status) {
     return status.error();
   }
+  drop_unused_per_gpu(options);
   // 5. Times.
   if (request.time_min && request.time_limit && *request.time_min > *request.time_limit) {
     return base::invalid_argument("--time-min: longer than --time");
@@ -926,13 +936,13 @@ std::string sbatch_help() {
 }
 
 // For scenarios, whose jobs are written as the words behind `sbatch` with a shell's quotes.
-base::Result<BatchOptions> read_sbatch_line(std::string_view line, Now now, DeviceForm form) {
+base::Result<BatchOptions> read_sbatch_line(std::string_view line, Now now) {
   const base::Result<std::vector<std::string>> words = split_words(line);
   if (!words) return words.error();
   SbatchReader reader{now};
   const base::Status status = reader.add(*words, "");
   if (!status) return status.error();
-  return reader.finish(form);
+  return reader.finish();
 }
 
 }  // namespace slurm

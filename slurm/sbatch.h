@@ -76,7 +76,7 @@ class SbatchReader {
 
   // Applies what spans several options: ranges, tasks per node, tasks against nodes, --exclusive
   // against --oversubscribe (1.5). REQUIRES: nothing that was added was refused.
-  base::Result<BatchOptions> finish(DeviceForm form = DeviceForm::kByNode) const;
+  base::Result<BatchOptions> finish() const;
 
  private:
   friend struct SbatchOptionActions;
@@ -102,8 +102,7 @@ class SbatchReader {
 std::string sbatch_help();
 
 // One line of arguments as a user would type them: "-N2 -p hi --exclusive".
-base::Result<BatchOptions> read_sbatch_line(std::string_view line, Now now,
-                                            DeviceForm form = DeviceForm::kByNode);
+base::Result<BatchOptions> read_sbatch_line(std::string_view line, Now now);
 
 // The number of a signal that is written as sbatch and scancel take it: "USR1", "SIGUSR1", "10".
 std::optional<int> signal_number(std::string_view text);

@@ -306,8 +306,6 @@ TEST(Sbatch, ReadsLicenses) {
   EXPECT_EQ(licenses("foo :1"), "-L \"foo :1\": write name[:count], such as foo:2,bar");
 }
 
-// All forms come to devices of each node; those that count over the job or its tasks need one
-// number of nodes, which is one if the job does not say any.
 TEST(Sbatch, ReadsDevices) {
   const auto devices = [](const char* line) { return to_string(read(line).devices); };
   EXPECT_EQ(devices("--gres=gpu"), "gpu:1");
@@ -319,27 +317,18 @@ TEST(Sbatch, ReadsDevices) {
   EXPECT_NE(refusal("--gres=gpu:-1").find("write name[:type][:count]"), std::string::npos);
   EXPECT_NE(refusal("--gpus-per-node=-1").find("write name[:type][:count]"), std::string::npos);
   EXPECT_EQ(devices("--gpus-per-node=v100:2"), "gpu:v100:2");
-  EXPECT_EQ(devices("-G2"), "gpu:2");
-  EXPECT_EQ(devices("-N2 --gpus=4"), "gpu:2");
-  EXPECT_EQ(devices("-n3 --gpus-per-task=1"), "gpu:3");
-  EXPECT_EQ(devices("-N2 --ntasks-per-node=4 --gpus-per-task=a100:1"), "gpu:a100:4");
   EXPECT_EQ(devices("--gres=nic:1 --gpus-per-node=1"), "nic:1,gpu:1");
-  EXPECT_EQ(read("-n2 --gpus=2").max_nodes, 1);
-  EXPECT_EQ(read("-N2 -n8 --gpus-per-task=1").tasks_per_node, 4);
-  const sched::JobRequest per_gpu =
-      read("-N2 --gpus-per-node=4 --ntasks-per-gpu=1 --cpus-per-gpu=8 --mem-per-gpu=10G");
-  EXPECT_EQ(per_gpu.tasks, 8);
-  EXPECT_EQ(per_gpu.tasks_per_node, 4);
-  EXPECT_EQ(per_gpu.cpus_per_task, 8);
-  EXPECT_EQ(per_gpu.memory, sched::MemoryRequest{sched::MemoryPerNode{sched::MemoryMiB{40960}}});
 }
 
-// As Slurm has them: what one number says of others is filled in, and nothing is divided by nodes.
-TEST(Sbatch, ReadsDevicesAsAsked) {
+// What one number says of others is filled in, and nothing is divided by nodes. A request that is
+// settled once more stays as it is.
+TEST(Sbatch, SettlesDevicesOfJobsAndTasks) {
   const auto read_so = [](const char* line) {
-    const base::Result<BatchOptions> options = read_sbatch_line(line, kNow, DeviceForm::kAsAsked);
-    EXPECT_TRUE(options.ok()) << line << ": " << options.error().message;
-    return options.ok() ? options->request : sched::JobRequest{};
+    const sched::JobRequest request = read(line);
+    sched::JobRequest again = request;
+    EXPECT_TRUE(settle_devices(again).ok()) << line;
+    EXPECT_EQ(again, request) << line;
+    return request;
   };
   const sched::JobRequest of_job = read_so("-n3 --gpus=a:3");
   EXPECT_EQ(to_string(of_job.devices_of_job), "gpu:a:3");
@@ -350,18 +339,25 @@ TEST(Sbatch, ReadsDevicesAsAsked) {
   EXPECT_EQ(read_so("-N1-8 --gpus=3").max_nodes, 3);
   EXPECT_EQ(read_so("--gpus=4 --gpus-per-node=2").min_nodes, 2);
   EXPECT_EQ(read_so("--gpus=3 --ntasks-per-gpu=2").tasks, 6);
+  EXPECT_EQ(read_so("-N2 --gpus-per-node=4 --ntasks-per-gpu=1").tasks, 8);
   EXPECT_EQ(to_string(read_so("-n4 --ntasks-per-gpu=2").devices_of_job), "gpu:2");
   const sched::PerGpu each = read_so("--gpus=2 --cpus-per-gpu=3 --mem-per-gpu=1G").per_gpu;
   EXPECT_EQ(each.cpus, 3);
   EXPECT_EQ(each.memory, sched::MemoryMiB{1024});
 }
 
+// SOURCE: recorded: sbatch takes it.
+TEST(Sbatch, WarnsOfCpusOfNoGpus) {
+  const BatchOptions options = read_sbatch_line("--cpus-per-gpu=2", kNow).value();
+  EXPECT_EQ(options.warnings.size(), 1U);
+  EXPECT_EQ(options.request, sched::JobRequest{});
+}
+
 TEST(Sbatch, RefusesDevicesAsSlurmDoes) {
   for (const char* line :
        {"--gpus-per-task=1", "-N3 --gpus=2", "--gpus=3 --gpus-per-node=2",
-        "-n3 --gpus=2 --gpus-per-task=1", "--ntasks-per-gpu=2", "-n3 --ntasks-per-gpu=2",
-        "--cpus-per-gpu=2", "-c2 --gpus=1 --cpus-per-gpu=2"}) {
-    EXPECT_FALSE(read_sbatch_line(line, kNow, DeviceForm::kAsAsked).ok()) << line;
+        "-n3 --gpus=2 --gpus-per-task=1", "--ntasks-per-gpu=2", "-n3 --ntasks-per-gpu=2"}) {
+    EXPECT_FALSE(read_sbatch_line(line, kNow).ok()) << line;
   }
 }
 
@@ -401,20 +397,12 @@ TEST(Sbatch, RefusesDevicesThatContradict) {
        "--gres \"gpu:a:1,gpu:1\": names gpu with a type and without; name a type each time or "
        "never"},
       {"--gres=gpu:x:-1", "--gres \"-1\": must be from 0 to 65535"},
-      {"-N1-2 --gpus=2",
-       "--gpus: needs one number of nodes; write --nodes with one number, or --gpus-per-node"},
-      {"-N2 --gpus=3", "--gpus 3: cannot be shared evenly by 2 nodes; write --gpus-per-node"},
-      {"--gpus=2 --gpus-per-node=1",
-       "--gpus: comes to other GPUs on each node than another option; leave one of them out"},
-      {"--gres=gpu:1 --gpus=2",
-       "--gres and --gpus, --gpus-per-node or --gpus-per-task: ask for GPUs twice; leave one of "
-       "them out"},
-      {"--cpus-per-gpu=2", "--cpus-per-gpu: the job asks for no GPUs; write --gpus-per-node, too"},
+      {"-N3 --gpus=2", "--gpus 2: less than --nodes 3"},
+      {"--gres=gpu:1 --gpus-per-node=2",
+       "--gres and --gpus-per-node: ask for GPUs twice; leave one of them out"},
       {"-G1 -c2 --cpus-per-gpu=2", "--cpus-per-gpu and --cpus-per-task exclude each other"},
       {"-G1 --mem=1G --mem-per-gpu=2G",
        "--mem, --mem-per-cpu and --mem-per-gpu exclude each other"},
-      {"-n3 -G2 --ntasks-per-gpu=1",
-       "--ntasks-per-gpu: comes to 2 tasks, and not to 3; leave one of the two out"},
   };
   for (const auto& [line, want] : cases) EXPECT_EQ(refusal(line), want) << line;
 }

@@ -819,6 +819,7 @@ TEST_F(ClusterCommands, InfoShowsHowManyGpusJobsHold) {
   const auto lines = nlohmann::json::parse(run({"info", "-o", "json"}).out);
   EXPECT_EQ(lines[0]["gpus"], 4);
   EXPECT_EQ(lines[0]["gpusHeld"], 3);
+  EXPECT_THAT(run({"explain", "-n", "default", "j"}).out, HasSubstr("Devices     gpu:3 on n1\n"));
 }
 
 // Goal: a node that is Ready to Kubernetes and gets no jobs is not shown as idle, and both commands

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "api/device_resources.h"
 #include "api/partition.h"
 #include "cli/cluster/job_time.h"
 #include "cli/cluster/outlook.h"
@@ -234,6 +235,16 @@ void add_turns(Lines& out, const Facts& facts) {
   }
 }
 
+// "gpu:tesla-v100:4 on n1, gpu:1 on n[2-3]"; "" if it has none.
+std::string devices_text(const kube::Allocation& allocation) {
+  std::string text;
+  for (const kube::NodeShare& share : allocation.shares) {
+    if (share.devices.empty()) continue;
+    text += (text.empty() ? "" : ", ") + kube::gres_text(share.devices) + " on " + share.hostlist;
+  }
+  return text;
+}
+
 // Answers in the order in which a person asks: which job, what does it do, where, why not, since
 // when, and at last the conditions and events for those who look closer. Lines without a value are
 // left out. For example "State  Running, suspended now" is a job whose turn is over at this
@@ -253,6 +264,7 @@ Lines explanation(const Facts& facts) {
   if (status.allocation) {
     add(out, "Nodes", status.allocation->hostlist);
     add(out, "CPUs", std::to_string(status.allocation->cpus));
+    add(out, "Devices", devices_text(*status.allocation));
     add(out, "Run time", slurm::format_run_time(moment.run_time));
     const auto limit = status.time_limit ? status.time_limit : job.spec.schedule.time_limit;
     if (limit) add(out, "Time limit", slurm::format_run_time(*limit));

@@ -284,7 +284,11 @@ std::optional<kube::JobArray> array_of(const std::optional<sched::ArrayRequest>&
 // The names of devices that the cluster counts are in its SchedulerConfig. Without an answer the
 // operator has the word.
 base::Status check_devices(const Session& session, const kube::Job& job) {
-  const auto& asked = job.spec.resources.devices;
+  const kube::JobResources& resources = job.spec.resources;
+  std::vector<kube::JobDevice> asked = resources.devices;
+  for (const auto* more : {&resources.devices_of_job, &resources.devices_per_task}) {
+    asked.insert(asked.end(), more->begin(), more->end());
+  }
   const auto is_gpu = [](const kube::JobDevice& each) { return each.name == "gpu"; };
   if (std::ranges::all_of(asked, is_gpu)) return {};
   const base::Result<kube::DevicesConfig> config = read_devices_config(session);
@@ -300,6 +304,24 @@ base::Status check_devices(const Session& session, const kube::Job& job) {
                                                 all};
   }
   return {};
+}
+
+std::vector<kube::JobDevice> devices_of(const sched::Devices& devices) {
+  std::vector<kube::JobDevice> all;
+  for (const sched::DeviceCount& each : devices) {
+    all.push_back({each.kind.name, each.kind.type, each.count});
+  }
+  return all;
+}
+
+void set_devices(const sched::JobRequest& request, kube::JobResources& resources) {
+  resources.devices = devices_of(request.devices);
+  resources.devices_of_job = devices_of(request.devices_of_job);
+  resources.devices_per_task = devices_of(request.devices_per_task);
+  const sched::PerGpu& per_gpu = request.per_gpu;
+  if (per_gpu.cpus > 0) resources.cpus_per_gpu = per_gpu.cpus;
+  if (per_gpu.tasks > 0) resources.tasks_per_gpu = per_gpu.tasks;
+  if (per_gpu.memory.value() > 0) resources.memory_per_gpu = bytes(per_gpu.memory);
 }
 
 // The reverse of the operator's translation from a Job to a request: a field that is set here must
@@ -336,9 +358,7 @@ kube::JobSpec job_spec(const sched::JobRequest& request) {
       spec.resources.memory_per_node = bytes(per_node->amount);
     }
   }
-  for (const sched::DeviceCount& each : request.devices) {
-    spec.resources.devices.push_back({each.kind.name, each.kind.type, each.count});
-  }
+  set_devices(request, spec.resources);
   spec.resources.licenses.insert(request.licenses.begin(), request.licenses.end());
   // Absent: the partition's default, or its largest.
   spec.schedule.time_limit = request.time_limit;

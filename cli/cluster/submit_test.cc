@@ -53,9 +53,26 @@ class Submit : public ProgramTest {
 TEST_F(Submit, OptionsForGpusAreVariablesOfTheScript) {
   ASSERT_EQ(run({"submit", "-n2", "--gpus-per-task=1", "--wrap", "true"}).code, kExitOk);
   const kube::Job job = only_job();
-  EXPECT_EQ(job.spec.resources.devices, (std::vector<kube::JobDevice>{{"gpu", "", 2}}));
+  EXPECT_EQ(job.spec.resources.devices_per_task, (std::vector<kube::JobDevice>{{"gpu", "", 1}}));
+  EXPECT_EQ(job.spec.resources.tasks, 2);
   EXPECT_THAT(job.spec.batch->environment,
               testing::Contains(kube::BatchVariable{"SLURM_GPUS_PER_TASK", "1"}));
+}
+
+// As they were asked for: where the GPUs are is for the scheduler to say.
+TEST_F(Submit, GpusOfTheJobAndWhatComesWithEach) {
+  ASSERT_EQ(run({"submit", "--gpus=a100:3", "--cpus-per-gpu=4", "--mem-per-gpu=2G",
+                 "--ntasks-per-gpu=2", "--wrap", "true"})
+                .code,
+            kExitOk);
+  const kube::JobResources& asked = only_job().spec.resources;
+  EXPECT_EQ(asked.devices_of_job, (std::vector<kube::JobDevice>{{"gpu", "a100", 3}}));
+  EXPECT_TRUE(asked.devices.empty());
+  EXPECT_EQ(asked.cpus_per_gpu, 4);
+  EXPECT_EQ(asked.memory_per_gpu, kube::Bytes{std::int64_t{2} << 30});
+  EXPECT_EQ(asked.tasks_per_gpu, 2);
+  EXPECT_EQ(asked.tasks, 6);
+  EXPECT_FALSE(asked.nodes.has_value());
 }
 
 // The options that most scripts have, in the short and the long form. The object's name begins with

@@ -79,6 +79,25 @@ base::Duration suspended_until(const kube::Job& job, base::Instant now) {
          (goes_on ? std::max(base::Duration{0}, now - time->as_of) : base::Duration{0});
 }
 
+bool asks_for_gpus(const kube::JobResources& asked) {
+  return std::ranges::any_of(
+      std::array{&asked.devices, &asked.devices_of_job, &asked.devices_per_task},
+      [](const std::vector<kube::JobDevice>* devices) {
+        return std::ranges::find(*devices, "gpu", &kube::JobDevice::name) != devices->end();
+      });
+}
+
+// Of all its nodes, as it was allocated.
+kube::Bytes memory_of(const kube::Allocation& allocation) {
+  std::int64_t bytes = 0;
+  for (const kube::NodeShare& share : allocation.shares) {
+    const auto nodes = slurm::expand_hostlist(share.hostlist);
+    if (!nodes || !share.memory) continue;
+    bytes += share.memory->value() * std::ssize(*nodes);
+  }
+  return kube::Bytes{bytes};
+}
+
 void set_sizes(JobFacts& facts, const kube::Job& job, const PartitionDefaults* partition) {
   const kube::JobResources& asked = job.spec.resources;
   facts.nodes = node_count(job);
@@ -97,9 +116,19 @@ void set_sizes(JobFacts& facts, const kube::Job& job, const PartitionDefaults* p
   }
   facts.memory_per_cpu = asked.memory_per_cpu;
   facts.memory_per_node = asked.memory_per_node;
-  const bool has_memory =
-      asked.memory_per_cpu || asked.memory_per_node || asked.all_memory.value_or(false);
-  if (partition != nullptr && !has_memory) {
+  const bool has_gpus = asks_for_gpus(asked);
+  if (has_gpus) facts.memory_per_gpu = asked.memory_per_gpu;
+  const bool has_memory = asked.memory_per_cpu || asked.memory_per_node || facts.memory_per_gpu ||
+                          asked.all_memory.value_or(false);
+  if (partition != nullptr && has_gpus) {
+    if (!asked.cpus_per_gpu && !asked.cpus_per_task) {
+      facts.default_cpus_per_gpu = partition->cpus_per_gpu;
+    }
+    facts.default_memory_per_gpu = partition->memory_per_gpu;
+  }
+  if (!has_memory && facts.default_memory_per_gpu) {
+    facts.memory_per_gpu = facts.default_memory_per_gpu;
+  } else if (partition != nullptr && !has_memory) {
     facts.memory_per_cpu = partition->memory_per_cpu;
     facts.memory_per_node = partition->memory_per_node;
   }
@@ -140,13 +169,40 @@ std::string licenses_text(const kube::Job& job) {
   return text;
 }
 
-std::string devices_text(const kube::Job& job) {
+std::string devices_text(const std::vector<kube::JobDevice>& devices) {
   std::string text;
-  for (const kube::JobDevice& each : job.spec.resources.devices) {
+  for (const kube::JobDevice& each : devices) {
     text += (text.empty() ? "gres:" : ",gres:") + each.name + ":" +
             (each.type.empty() ? "" : each.type + ":") + std::to_string(each.count);
   }
   return text;
+}
+
+// SOURCE: recorded: defaults have no "gres:".
+std::string cpus_per_gpu_text(const JobFacts& facts) {
+  if (const auto& asked = facts.job->spec.resources.cpus_per_gpu) {
+    return "gres:gpu:" + std::to_string(*asked);
+  }
+  return facts.default_cpus_per_gpu ? "gpu:" + std::to_string(*facts.default_cpus_per_gpu) : "";
+}
+
+std::int64_t cpus_per_task(const JobFacts& facts) {
+  const kube::JobResources& asked = facts.job->spec.resources;
+  if (asked.cpus_per_task) return *asked.cpus_per_task;
+  const auto& per_gpu = asked.cpus_per_gpu ? asked.cpus_per_gpu : facts.default_cpus_per_gpu;
+  std::int64_t gpus = 0;
+  for (const kube::JobDevice& each : asked.devices_per_task) {
+    if (each.name == "gpu") gpus += each.count;
+  }
+  return std::max<std::int64_t>(gpus * per_gpu.value_or(0), 1);
+}
+
+std::string memory_per_gpu_text(const JobFacts& facts) {
+  constexpr std::int64_t kMiB = 1 << 20;
+  const auto& asked = facts.job->spec.resources.memory_per_gpu;
+  if (asked) return "gres:gpu:" + std::to_string(asked->value() / kMiB);
+  const auto& usual = facts.default_memory_per_gpu;
+  return usual ? "gpu:" + std::to_string(usual->value() / kMiB) : "";
 }
 
 // Leaves out terms that are fulfilled, as Slurm does.
@@ -270,13 +326,17 @@ base::Result<std::vector<PartitionDefaults>> list_partition_defaults(const Sessi
     if (const auto& limits = partition.spec.limits) {
       one.time = limits->default_time ? limits->default_time : limits->max_time;
     }
-    const auto& memory = partition.spec.memory ? partition.spec.memory
-                         : config.ok()         ? config->spec.memory
-                                               : partition.spec.memory;
-    if (memory) {
-      one.memory_per_cpu = memory->default_per_cpu;
-      one.memory_per_node = memory->default_per_node;
-    }
+    const kube::MemoryLimits own = partition.spec.memory.value_or(kube::MemoryLimits{});
+    const kube::SchedulerConfigSpec cluster =
+        config.ok() ? config->spec : kube::SchedulerConfigSpec{};
+    const kube::MemoryLimits all_memory = cluster.memory.value_or(kube::MemoryLimits{});
+    const bool has_own = own.default_per_cpu || own.default_per_node;
+    const kube::MemoryLimits& memory = has_own ? own : all_memory;
+    one.memory_per_cpu = memory.default_per_cpu;
+    one.memory_per_node = memory.default_per_node;
+    one.memory_per_gpu = own.default_per_gpu ? own.default_per_gpu : all_memory.default_per_gpu;
+    one.cpus_per_gpu = partition.spec.default_cpus_per_gpu ? partition.spec.default_cpus_per_gpu
+                                                           : cluster.default_cpus_per_gpu;
     all.push_back(std::move(one));
   }
   return all;
@@ -390,6 +450,8 @@ std::string tres_of(const JobFacts& facts) {
   std::int64_t bytes = 0;
   if (facts.memory_per_cpu) bytes = facts.memory_per_cpu->value() * facts.cpus;
   if (facts.memory_per_node) bytes = facts.memory_per_node->value() * facts.nodes;
+  const auto& allocation = facts.job->status.allocation;
+  if (facts.memory_per_gpu && allocation) bytes = memory_of(*allocation).value();
   if (bytes > 0) text += ",mem=" + slurm_memory(kube::Bytes{bytes});
   return text + ",node=" + std::to_string(facts.nodes) + ",billing=" + std::to_string(facts.cpus);
 }

@@ -35,6 +35,10 @@ struct JobFacts {
   int min_cpus = 1;  // of a node
   std::optional<kube::Bytes> memory_per_cpu{};
   std::optional<kube::Bytes> memory_per_node{};
+  std::optional<kube::Bytes> memory_per_gpu{};  // then it has none of the two
+  // Of its partition, if it asks for GPUs.
+  std::optional<std::int32_t> default_cpus_per_gpu{};
+  std::optional<kube::Bytes> default_memory_per_gpu{};
   std::optional<base::Duration> limit{};  // absent: none
   base::Duration run_time{};
   base::Duration suspend_time{};
@@ -65,6 +69,8 @@ struct PartitionDefaults {
   std::optional<base::Duration> time{};
   std::optional<kube::Bytes> memory_per_cpu{};
   std::optional<kube::Bytes> memory_per_node{};
+  std::optional<kube::Bytes> memory_per_gpu{};
+  std::optional<std::int32_t> cpus_per_gpu{};
   int cpus_per_node = 0;  // on average; 0: not known
 };
 base::Result<std::vector<PartitionDefaults>> list_partition_defaults(const Session& session,
@@ -120,8 +126,13 @@ std::string dependency_text(const kube::Job& job);
 std::string sharing_text(const kube::Job& job);
 // The licenses that the job asks for, "bar:1,foo:2"; "" = none.
 std::string licenses_text(const kube::Job& job);
-// Its devices on each node, "gres:gpu:a100:2"; "" = none.
-std::string devices_text(const kube::Job& job);
+// "gres:gpu:a100:2"; "" = none.
+std::string devices_text(const std::vector<kube::JobDevice>& devices);
+// "gres:gpu:2", of a default "gpu:2"; "" = none.
+std::string cpus_per_gpu_text(const JobFacts& facts);
+std::string memory_per_gpu_text(const JobFacts& facts);
+// The CPUs of a task; those of its GPUs, if it has GPUs of its own.
+std::int64_t cpus_per_task(const JobFacts& facts);
 
 // The name of a state for one of its two spellings in any case, "" for none.
 std::string state_code_of(const std::string& text);

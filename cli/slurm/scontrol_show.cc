@@ -162,6 +162,19 @@ std::string memory_limits(const kube::PartitionSpec& spec) {
                              : "MaxMemPerNode=" + memory_or_unlimited(memory.max_per_node));
 }
 
+// SOURCE: slurmctld's job_defaults.
+std::string job_defaults(const kube::PartitionSpec& spec) {
+  std::string text;
+  if (spec.default_cpus_per_gpu) {
+    text = "DefCpuPerGPU=" + std::to_string(*spec.default_cpus_per_gpu);
+  }
+  if (spec.memory && spec.memory->default_per_gpu) {
+    text += (text.empty() ? "" : ",") + std::string{"DefMemPerGPU="} +
+            memory_or_unlimited(spec.memory->default_per_gpu);
+  }
+  return text.empty() ? "(null)" : text;
+}
+
 // SOURCE: slurm.conf(5), PreemptType.
 std::string preempt_type(kube::PreemptType type) {
   switch (type) {
@@ -208,7 +221,7 @@ std::string partition_record(const kube::Partition& partition, const PartitionSi
       << " PreemptMode=" << preempt_mode(partition) << "\n"
       << "   State=" << upper_case(state) << " TotalCPUs=" << size.cpus
       << " TotalNodes=" << size.count << " SelectTypeParameters=NONE\n"
-      << "   JobDefaults=(null)\n"
+      << "   JobDefaults=" << job_defaults(spec) << "\n"
       << "   " << memory_limits(spec) << "\n"
       << "   TRES=cpu=" << size.cpus;
   if (size.memory_mib > 0) out << ",mem=" << size.memory_mib << "M";
@@ -253,7 +266,7 @@ std::string job_record(const JobFacts& facts) {
       << "   NodeList=" << facts.hostlist << "\n";
   if (!facts.batch_host.empty()) out << "   BatchHost=" << facts.batch_host << "\n";
   out << "   NumNodes=" << facts.nodes << " NumCPUs=" << facts.cpus << " NumTasks=" << facts.tasks
-      << " CPUs/Task=" << job.spec.resources.cpus_per_task.value_or(1) << "\n"
+      << " CPUs/Task=" << cpus_per_task(facts) << "\n"
       << "   TRES=" << tres_of(facts) << "\n"
       << "   MinCPUsNode=" << job.spec.placement.min_cpus_per_node.value_or(1) << " "
       << memory_line(facts) << "\n"
@@ -261,16 +274,23 @@ std::string job_record(const JobFacts& facts) {
       << "   OverSubscribe=" << sharing_text(job)
       << " Contiguous=" << (job.spec.placement.contiguous.value_or(false) ? 1 : 0)
       << " Licenses=" << or_null(licenses_text(job)) << " Network=(null)\n";
-  if (const std::string devices = devices_text(job); !devices.empty()) {
-    out << "   TresPerNode=" << devices << "\n";
-  }
   if (!facts.comment.empty()) out << "   Comment=" << facts.comment << "\n";
-  if (!job.spec.batch) return out.str();
-  const ScriptFiles files = expanded_files(facts);
-  out << "   WorkDir=" << job.spec.batch->working_directory << "\n"
-      << "   StdErr=" << files.error << "\n"
-      << "   StdIn=" << files.input << "\n"
-      << "   StdOut=" << files.output << "\n";
+  if (job.spec.batch) {
+    const ScriptFiles files = expanded_files(facts);
+    out << "   WorkDir=" << job.spec.batch->working_directory << "\n"
+        << "   StdErr=" << files.error << "\n"
+        << "   StdIn=" << files.input << "\n"
+        << "   StdOut=" << files.output << "\n";
+  }
+  const kube::JobResources& asked = job.spec.resources;
+  for (const auto& [name, text] : {std::pair{"CpusPerTres", cpus_per_gpu_text(facts)},
+                                   {"MemPerTres", memory_per_gpu_text(facts)},
+                                   {"TresPerJob", devices_text(asked.devices_of_job)},
+                                   {"TresPerNode", devices_text(asked.devices)},
+                                   {"TresPerTask", devices_text(asked.devices_per_task)}}) {
+    if (!text.empty()) out << "   " << name << "=" << text << "\n";
+  }
+  if (asked.tasks_per_gpu) out << "   NtasksPerTRES=" << *asked.tasks_per_gpu << "\n";
   return out.str();
 }
 

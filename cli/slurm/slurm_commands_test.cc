@@ -449,6 +449,40 @@ TEST_F(SlurmCommands, ShowDevices) {
               HasSubstr("TresPerNode=gres:gpu:a100:2,gres:gpu:1\n"));
 }
 
+// SOURCE: recorded. Memory of GPUs is none of a node or of a CPU; a default has no "gres:".
+TEST_F(SlurmCommands, ShowGpusOfJobsAndTasks) {
+  kube::JobSpec of_job;
+  of_job.resources.devices_of_job = {{"gpu", "", 2}};
+  of_job.resources.cpus_per_gpu = 2;
+  of_job.resources.memory_per_gpu = kube::Bytes{std::int64_t{200} << 20};
+  of_job.resources.tasks = 2;
+  of_job.resources.tasks_per_gpu = 1;
+  kube::JobStatus runs{.state = kube::JobState::kRunning, .job_id = 1};
+  runs.allocation = kube::Allocation{
+      .hostlist = "n[1-2]",
+      .nodes = 2,
+      .cpus = 4,
+      .shares = {{.hostlist = "n[1-2]", .cpus = 2, .memory = kube::Bytes{200 << 20}}}};
+  add_job("team-b", "first", of_job, runs);
+  kube::JobSpec of_tasks;
+  of_tasks.resources.devices_per_task = {{"gpu", "a100", 1}};
+  add_job("team-b", "second", of_tasks, {.state = kube::JobState::kRunning, .job_id = 2});
+  EXPECT_EQ(slurm("squeue", {"-h", "-O",
+                             "jobid:2,tres-per-job:12,tres-per-task:16,cpus-per-tres:12,"
+                             "mem-per-tres:13,minmemory:4"})
+                .out,
+            "1 gres:gpu:2  N/A             gres:gpu:2  gres:gpu:200 0   \n"
+            "2 N/A         gres:gpu:a100:1 N/A         N/A          0   \n");
+  EXPECT_EQ(slurm("squeue", {"-h", "-o", "%i %b"}).out, "1 N/A\n2 N/A\n");
+  const std::string shown = slurm("scontrol", {"show", "job", "1"}).out;
+  EXPECT_THAT(shown, HasSubstr("   TRES=cpu=4,mem=400M,node=2,billing=4\n"));
+  EXPECT_THAT(shown, HasSubstr("MinMemoryNode=0"));
+  EXPECT_THAT(shown, HasSubstr("   CpusPerTres=gres:gpu:2\n   MemPerTres=gres:gpu:200\n"
+                               "   TresPerJob=gres:gpu:2\n   NtasksPerTRES=1\n"));
+  EXPECT_THAT(slurm("scontrol", {"show", "job", "2"}).out,
+              HasSubstr("   TresPerTask=gres:gpu:a100:1\n"));
+}
+
 TEST_F(SlurmCommands, HostlistsNeedNoCluster) {
   EXPECT_EQ(slurm("scontrol", {"show", "hostnames", "n[08-10],x"}).out, "n08\nn09\nn10\nx\n");
   EXPECT_EQ(slurm("scontrol", {"show", "hostlistsorted", "b2,a10,a9"}).out, "a[9-10],b2\n");

@@ -33,6 +33,10 @@ std::string or_null(const std::string& text) {
   return text.empty() ? "(null)" : text;
 }
 
+std::string or_na(const std::string& text) {
+  return text.empty() ? "N/A" : text;
+}
+
 std::string memory_of(const JobFacts& facts) {
   if (facts.memory_per_cpu) return slurm_memory(*facts.memory_per_cpu);
   return facts.memory_per_node ? slurm_memory(*facts.memory_per_node) : "0";
@@ -229,16 +233,21 @@ constexpr std::array kFields = {
     Field{'\0', "restartcnt", "RESTART_COUNT",
           [](const JobFacts& f) { return std::to_string(f.job->status.restarts.value_or(0)); }},
     Field{'b', "tres-per-node", "TRES_PER_NODE",
+          [](const JobFacts& f) { return or_na(devices_text(f.job->spec.resources.devices)); }},
+    Field{'\0', "tres-per-job", "TRES_PER_JOB",
           [](const JobFacts& f) {
-            const std::string devices = devices_text(*f.job);
-            return devices.empty() ? std::string{"N/A"} : devices;
+            return or_na(devices_text(f.job->spec.resources.devices_of_job));
           }},
-    Field{'\0', "tres-per-job", "TRES_PER_JOB", nullptr, "N/A"},
     Field{'\0', "tres-per-socket", "TRES_PER_SOCKET", nullptr, "N/A"},
     Field{'\0', "tres-per-step", "TRES_PER_STEP", nullptr, "N/A"},
-    Field{'\0', "tres-per-task", "TRES_PER_TASK", nullptr, "N/A"},
-    Field{'\0', "cpus-per-tres", "CPUS_PER_TRES", nullptr, "N/A"},
-    Field{'\0', "mem-per-tres", "MEM_PER_TRES", nullptr, "N/A"},
+    Field{'\0', "tres-per-task", "TRES_PER_TASK",
+          [](const JobFacts& f) {
+            return or_na(devices_text(f.job->spec.resources.devices_per_task));
+          }},
+    Field{'\0', "cpus-per-tres", "CPUS_PER_TRES",
+          [](const JobFacts& f) { return or_na(cpus_per_gpu_text(f)); }},
+    Field{'\0', "mem-per-tres", "MEM_PER_TRES",
+          [](const JobFacts& f) { return or_na(memory_per_gpu_text(f)); }},
     Field{'o', "command", "COMMAND", nullptr, "(null)"},
     Field{'s', "", "", nullptr, ""},
     Field{'v', "reservation", "RESERVATION", nullptr, "(null)"},

@@ -164,6 +164,14 @@ TEST(Pods, WithDevicesArePinnedAndAskForThem) {
   const auto halves =
       pod_slots({"j", "u", 1}, *job.status.allocation, kube::PodPolicy::kPerTask).value();
   EXPECT_EQ(halves[1].devices, (std::vector<kube::JobDevice>{{"gpu", "nvidia", 1}}));
+  // Of two types, each pod has as many GPUs.
+  kube::Allocation mixed = *job.status.allocation;
+  mixed.shares[0].devices = {{"gpu", "a100", 3}, {"fpga", "", 2}, {"gpu", "v100", 1}};
+  const auto of_types = pod_slots({"j", "u", 1}, mixed, kube::PodPolicy::kPerTask).value();
+  EXPECT_EQ(of_types[0].devices,
+            (std::vector<kube::JobDevice>{{"gpu", "a100", 2}, {"fpga", "", 1}}));
+  EXPECT_EQ(of_types[1].devices, (std::vector<kube::JobDevice>{
+                                     {"gpu", "a100", 1}, {"fpga", "", 1}, {"gpu", "v100", 1}}));
   const auto built =
       build_pod(job, slots[0], gang_layout(slots), {.devices = {{"nvidia.com/gpu", 2}}});
   ASSERT_TRUE(built.ok()) << built.error().message;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 
 #include "operator/gang/task_key.h"
 #include "slurm/hostlist.h"
@@ -29,6 +30,25 @@ std::uint64_t hash_of(std::string_view uid, std::int64_t starts) {
   mix("/");
   mix(std::to_string(starts));
   return hash;
+}
+
+// The devices of pod `i` of `pods` that share these. Of each name all pods get as many, whatever
+// the types are: a node of two types may have 3 of one and 1 of the other for two pods.
+std::vector<kube::JobDevice> devices_of_pod(const std::vector<kube::JobDevice>& all, int i,
+                                            int pods) {
+  std::map<std::string, int> count_of;
+  for (const kube::JobDevice& each : all) count_of[each.name] += each.count;
+  std::map<std::string, int> before;  // of this name, in `all`
+  std::vector<kube::JobDevice> own;
+  for (const kube::JobDevice& each : all) {
+    const int each_pod = count_of[each.name] / pods;
+    int& first = before[each.name];
+    const int begin = std::max(first, i * each_pod);
+    const int end = std::min(first + each.count, (i + 1) * each_pod);
+    if (end > begin) own.push_back({each.name, each.type, end - begin});
+    first += each.count;
+  }
+  return own;
 }
 
 }  // namespace
@@ -81,8 +101,7 @@ base::Result<std::vector<PodSlot>> pod_slots(const JobIdentity& job,
         slot.cpus = cpus == 0 ? 0 : std::max(cpus / pods, 1);
         slot.cores = share.cores;
         if (share.memory) slot.memory = kube::Bytes{share.memory->value() / pods};
-        slot.devices = share.devices;
-        for (kube::JobDevice& each : slot.devices) each.count /= pods;
+        slot.devices = devices_of_pod(share.devices, i, pods);
       }
       first_task += tasks;
       ++node_index;

@@ -15,6 +15,7 @@
 #include "operator/translate/job_translation.h"
 #include "operator/translate/units.h"
 #include "scheduler/model/memory_asked.h"
+#include "scheduler/select/memory_demand.h"
 
 namespace control {
 namespace {
@@ -207,15 +208,15 @@ Effect PodWrites::take_next(JobRecord& job) {
                    slot};
 }
 
-// Defaults are those of the start's partition.
+// Defaults are those of the start's partition. Memory of GPUs is neither of a CPU nor of a node.
 sched::MemoryRequest PodWrites::memory_of(const JobRecord& job) const {
   const sched::Configuration& configuration = parts_.policy.configuration();
   const auto partition = std::ranges::find(configuration.partitions, job.wanted().partition,
                                            &sched::PartitionConfig::name);
-  const sched::MemoryLimit of_partition = partition != configuration.partitions.end()
-                                              ? partition->default_memory
-                                              : sched::MemoryLimit{};
-  return sched::memory_asked(job.request.memory, of_partition,
+  const sched::PartitionConfig own =
+      partition != configuration.partitions.end() ? *partition : sched::PartitionConfig{};
+  if (sched::memory_demand(configuration.cluster, own, job.request).mib_per_gpu > 0) return {};
+  return sched::memory_asked(job.request.memory, own.default_memory,
                              configuration.cluster.default_memory);
 }
 
@@ -229,7 +230,7 @@ void PodWrites::withdraw(JobRecord& job) {
 
 // A job that asks for no devices gets none, also if it keeps others off those of its whole nodes.
 DeviceResources PodWrites::devices_for(const JobRecord& job, const PodSlot& slot) const {
-  if (job.object->spec.resources.devices.empty()) return {};
+  if (!kube::asks_for_devices(job.object->spec.resources)) return {};
   return resources_of(slot.devices, parts_.nodes.object(slot.node),
                       parts_.policy.parameters().devices);
 }

@@ -119,7 +119,7 @@ class NodeBook {
     TemplateFacts with_devices;
     with_devices.node_selector = pod_template.node_selector;
     with_devices.tolerations = with_device_tolerations(
-        pod_template.tolerations, spec.resources.devices, pod_template.devices, devices);
+        pod_template.tolerations, devices_named(spec.resources), pod_template.devices, devices);
     return classes_.unusable_for(with_devices);
   }
   std::set<NodeClasses::Names> take_outdated() { return classes_.take_outdated(); }

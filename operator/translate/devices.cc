@@ -63,6 +63,14 @@ void keep_larger(DeviceResources& to, const DeviceResources& from) {
 
 }  // namespace
 
+std::vector<kube::JobDevice> devices_named(const kube::JobResources& resources) {
+  std::vector<kube::JobDevice> all = resources.devices;
+  for (const auto* more : {&resources.devices_of_job, &resources.devices_per_task}) {
+    all.insert(all.end(), more->begin(), more->end());
+  }
+  return all;
+}
+
 std::vector<std::string> device_taints(const std::string& resource) {
   std::vector<std::string> keys{resource};
   if (resource.starts_with(kMigResource)) keys.emplace_back(kGpuResources[0].resource);

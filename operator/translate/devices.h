@@ -39,6 +39,9 @@ sched::Devices devices_of(const kube::Node& node, const DeviceResources& foreign
 DeviceResources resources_of(const std::vector<kube::JobDevice>& devices, const kube::Node* node,
                              const kube::DevicesConfig& config);
 
+// All that the job itself asks for, in whatever form; the counts are those of the forms.
+std::vector<kube::JobDevice> devices_named(const kube::JobResources& resources);
+
 // Keys of the taints that nodes with devices of this resource have by custom. They are named after
 // it, and the profiles of a GPU stand for the GPU.
 std::vector<std::string> device_taints(const std::string& resource);

@@ -141,6 +141,8 @@ class Checker {
     check_range("spec.resources.tasksPerNode", spec_.resources.tasks_per_node, 1, kPerNodeMax);
     check_range("spec.resources.cpusPerTask", spec_.resources.cpus_per_task, 1, kPerNodeMax);
     check_range("spec.resources.tasksPerSocket", spec_.resources.tasks_per_socket, 1, kPerNodeMax);
+    check_range("spec.resources.cpusPerGPU", spec_.resources.cpus_per_gpu, 1, kPerNodeMax);
+    check_range("spec.resources.tasksPerGPU", spec_.resources.tasks_per_gpu, 1, kPerNodeMax);
     check_range("spec.resources.tasksPerCore", spec_.resources.tasks_per_core, 1, kPerNodeMax);
     check_range("spec.placement.minCPUsPerNode", spec_.placement.min_cpus_per_node, 1, kPerNodeMax);
     check_range("spec.placement.socketsPerNode", spec_.placement.sockets_per_node, 1, kPerNodeMax);
@@ -215,6 +217,13 @@ class Checker {
       problem(
           "spec.resources.allMemory: excludes memoryPerCPU and memoryPerNode; remove one of them");
     }
+    if (spec_.resources.memory_per_gpu &&
+        (spec_.resources.memory_per_cpu || spec_.resources.memory_per_node ||
+         spec_.resources.all_memory.value_or(false))) {
+      problem(
+          "spec.resources.memoryPerGPU: excludes memoryPerCPU, memoryPerNode and allMemory; remove "
+          "one of them");
+    }
     const auto check_amount = [&](std::string_view field, const std::optional<kube::Bytes>& value,
                                   std::int64_t least, std::string_view advice) {
       if (!value) return;
@@ -232,24 +241,40 @@ class Checker {
                  "use more than 0, or leave it out for the partition's default");
     check_amount("spec.resources.memoryPerNode", spec_.resources.memory_per_node, 1,
                  "use more than 0, or allMemory: true for all memory of the node");
+    check_amount("spec.resources.memoryPerGPU", spec_.resources.memory_per_gpu, 1,
+                 "use more than 0, or leave it out for the partition's default");
     check_amount("spec.placement.tmpDisk", spec_.placement.tmp_disk, 0, "use 0 or more");
   }
 
-  // Devices are counted by node; of a job with a pod for each task a pod gets its part.
+  // Of a job with a pod for each task a pod gets its part of what its node has, which must come out
+  // even whatever the nodes are.
   void check_devices() {
-    const std::vector<kube::JobDevice>& devices = spec_.resources.devices;
-    if (devices.empty()) return;
-    for (std::string& sentence : device_problems(devices, "spec.resources.devices")) {
-      problem(std::move(sentence));
+    const kube::JobResources& asked = spec_.resources;
+    for (const auto& [devices, field] :
+         {std::pair{&asked.devices, "spec.resources.devices"},
+          {&asked.devices_of_job, "spec.resources.devicesOfJob"},
+          {&asked.devices_per_task, "spec.resources.devicesPerTask"}}) {
+      for (std::string& sentence : device_problems(*devices, field)) problem(std::move(sentence));
     }
-    if (!spec_.adopted.empty()) {
+    if (asked.cpus_per_gpu && asked.cpus_per_task) {
+      problem("spec.resources.cpusPerGPU: excludes cpusPerTask; remove one of the two");
+    }
+    if ((!asked.devices_per_task.empty() || asked.tasks_per_gpu) && !asked.tasks) {
+      problem("spec.resources.tasks: is missing; devicesPerTask and tasksPerGPU need it");
+    }
+    if (!spec_.adopted.empty() && kube::asks_for_devices(asked)) {
       problem(
           "spec.resources.devices: pods that others have made cannot get devices yet; leave it "
           "out");
     }
     if (spec_.pod_policy != kube::PodPolicy::kPerTask || kube::has_one_pod(spec_)) return;
-    const std::int32_t tasks = spec_.resources.tasks_per_node.value_or(0);
-    for (const kube::JobDevice& each : devices) {
+    if (!asked.devices_of_job.empty() && asked.devices_per_task.empty()) {
+      problem(
+          "spec.resources.devicesOfJob: cannot be shared out to the pods of a node; with podPolicy "
+          "PerTask use devicesPerTask");
+    }
+    const std::int32_t tasks = asked.tasks_per_node.value_or(0);
+    for (const kube::JobDevice& each : asked.devices) {
       if (tasks > 0 && each.count % tasks == 0) continue;
       problem("spec.resources.devices: " + std::to_string(each.count) +
               " cannot be shared out to the pods of a node; with podPolicy PerTask set "

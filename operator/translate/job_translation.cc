@@ -12,6 +12,7 @@
 #include "operator/translate/units.h"
 #include "scheduler/model/cluster.h"
 #include "slurm/array.h"
+#include "slurm/gres.h"
 #include "slurm/hostlist.h"
 
 namespace control {
@@ -179,7 +180,7 @@ void check_template_against(const kube::JobSpec& spec, const TemplateFacts& fact
     if (qos.name == spec.schedule.qos.value_or("")) grace = std::max(grace, qos.grace_time);
   }
   // Its pods are pinned to their nodes and bound by kube-scheduler, which evicts others for them.
-  if ((!spec.resources.devices.empty() || !facts.devices.empty()) && facts.may_evict) {
+  if ((kube::asks_for_devices(spec.resources) || !facts.devices.empty()) && facts.may_evict) {
     problems.push_back(
         "spec.template.spec.priorityClassName: kube-scheduler would evict other pods from the "
         "gang's "
@@ -197,8 +198,8 @@ void check_template_against(const kube::JobSpec& spec, const TemplateFacts& fact
   }
   // With one container its limit has to be the job's memory; with several the sum must not exceed
   // it.
-  if (spec.resources.memory_per_cpu)
-    return;  // depends on the CPUs that it gets: checked when pods are made
+  // Depends on the CPUs or GPUs that it gets: checked when pods are made.
+  if (spec.resources.memory_per_cpu || spec.resources.memory_per_gpu) return;
   const std::int64_t job =
       spec.resources.memory_per_node ? spec.resources.memory_per_node->value() : 0;
   // Init containers run before the others, each of them with all of the job's memory.
@@ -252,11 +253,22 @@ std::optional<int> pods_per_node(const kube::JobSpec& spec) {
 void add_devices_of(const TemplateFacts& facts, const kube::JobSpec& spec,
                     const kube::DevicesConfig& config, sched::JobRequest& request,
                     std::vector<std::string>& problems) {
-  for (std::string& sentence :
-       unknown_devices(spec.resources.devices, "spec.resources.devices", config)) {
-    problems.push_back(std::move(sentence));
+  const kube::JobResources& asked = spec.resources;
+  for (const auto& [devices, field] :
+       {std::pair{&asked.devices, "spec.resources.devices"},
+        {&asked.devices_of_job, "spec.resources.devicesOfJob"},
+        {&asked.devices_per_task, "spec.resources.devicesPerTask"}}) {
+    for (std::string& sentence : unknown_devices(*devices, field, config)) {
+      problems.push_back(std::move(sentence));
+    }
   }
   if (facts.devices.empty()) return;
+  if (!asked.devices_of_job.empty() || !asked.devices_per_task.empty()) {
+    problems.emplace_back(
+        "spec.template.spec.containers: ask for devices, and the job for devicesOfJob or "
+        "devicesPerTask; leave one of the two out");
+    return;
+  }
   for (const auto& [resource, count] : facts.devices) {
     if (kube::device_asked(resource, config)) continue;
     problems.push_back("spec.template.spec.containers: \"" + resource +
@@ -289,6 +301,36 @@ void add_devices_of(const TemplateFacts& facts, const kube::JobSpec& spec,
   request.nodes_given = true;
   request.min_nodes = spec.resources.tasks.value_or(1);
   request.max_nodes = request.min_nodes;
+}
+
+void take_devices(const kube::JobResources& resources, sched::JobRequest& request) {
+  request.devices = devices_from(resources.devices);
+  request.devices_of_job = devices_from(resources.devices_of_job);
+  request.devices_per_task = devices_from(resources.devices_per_task);
+  request.per_gpu = {.cpus = resources.cpus_per_gpu.value_or(0),
+                     .tasks = resources.tasks_per_gpu.value_or(0)};
+  if (resources.memory_per_gpu) request.per_gpu.memory = mib_of(*resources.memory_per_gpu);
+}
+
+// Devices of the whole job and of tasks: what cannot go together, and what the selector lacks.
+void check_device_numbers(const kube::JobSpec& spec, const JobContext& context,
+                          sched::JobRequest& request, std::vector<std::string>& problems) {
+  if (const base::Status settled = slurm::settle_devices(request); !settled) {
+    problems.push_back("spec.resources: in the words of sbatch, " + settled.error().message);
+    return;
+  }
+  if (spec.resources.tasks_per_gpu && request.tasks != spec.resources.tasks) {
+    problems.push_back("spec.resources.tasksPerGPU: comes to " +
+                       std::to_string(request.tasks.value_or(0)) + " tasks, and not to " +
+                       std::to_string(spec.resources.tasks.value_or(0)) + "; change tasks");
+  }
+  // SOURCE: R11.9: select/linear counts devices of each node alone.
+  const bool of_nodes = request.devices_of_job.empty() && request.devices_per_task.empty();
+  if (!of_nodes && context.configuration.cluster.select == sched::SelectType::kLinear) {
+    problems.emplace_back(
+        "spec.resources.devices: with select.type Linear devices are counted on each node alone; "
+        "use devices (sbatch --gpus-per-node) in place of devicesOfJob and devicesPerTask");
+  }
 }
 
 // Lists that contradict each other or the number of nodes. The job could wait for ever otherwise.
@@ -352,7 +394,8 @@ std::chrono::seconds longest_grace(const sched::Configuration& configuration) {
 }
 
 bool needs_device_nodes(const kube::JobSpec& spec, const TemplateFacts& pod_template) {
-  return spec.adopted.empty() && (!spec.resources.devices.empty() || !pod_template.devices.empty());
+  return spec.adopted.empty() &&
+         (kube::asks_for_devices(spec.resources) || !pod_template.devices.empty());
 }
 
 // The taints of Kubernetes itself say what state a node is in (not ready, under memory pressure,
@@ -422,7 +465,7 @@ sched::JobRequest plain_request(const kube::Job& job, sched::JobId id, base::Ins
   if (spec.resources.all_memory.value_or(false)) {
     request.memory = sched::MemoryPerNode{sched::MemoryMiB{0}};
   }
-  request.devices = devices_from(spec.resources.devices);
+  take_devices(spec.resources, request);
   request.licenses.insert(spec.resources.licenses.begin(), spec.resources.licenses.end());
   request.sharing = translate(spec.placement.sharing.value_or(kube::JobSharing::kAny));
   request.required_nodes = names_of(spec.placement.hostlist);
@@ -449,6 +492,8 @@ sched::JobRequest plain_request(const kube::Job& job, sched::JobId id, base::Ins
   if (spec.array) request.array = array_request(*spec.array);
   request.pod_per_task =
       spec.pod_policy.value_or(kube::PodPolicy::kPerNode) == kube::PodPolicy::kPerTask;
+  // What cannot be settled was refused when the job came (check_device_numbers).
+  (void)slurm::settle_devices(request);
   return request;
 }
 
@@ -504,6 +549,7 @@ JobVerdict translate_job(const kube::Job& job, const TemplateFacts& pod_template
 
   sched::JobRequest request = plain_request(job, id, submit_time);
   add_devices_of(pod_template, job.spec, context.parameters.devices, request, verdict.problems);
+  check_device_numbers(job.spec, context, request, verdict.problems);
   check_node_list(request, verdict.problems);
   check_capacity(request, partitions, context, verdict.problems);
   check_template_against(job.spec, pod_template, partitions, context, verdict.problems);

@@ -168,6 +168,42 @@ INSTANTIATE_TEST_SUITE_P(
                 {"podPolicy", "PerTask"},
                 {"template", gpu_template(1)}},
                "one number of nodes that divides"},
+        BadJob{"devices_fewer_than_nodes",
+               {{"resources",
+                 {{"nodes", {{"min", 3}}},
+                  {"devicesOfJob", json::array({{{"name", "gpu"}, {"count", 2}}})}}}},
+               "spec.resources: in the words of sbatch, --gpus 2: less than --nodes 3"},
+        BadJob{
+            "devices_of_tasks_without_tasks",
+            {{"resources", {{"devicesPerTask", json::array({{{"name", "gpu"}, {"count", 2}}})}}}},
+            "spec.resources.tasks: is missing; devicesPerTask and tasksPerGPU need it"},
+        BadJob{"tasks_of_gpus",
+               {{"resources",
+                 {{"tasks", 3},
+                  {"tasksPerGPU", 2},
+                  {"devices", json::array({{{"name", "gpu"}, {"count", 1}}})}}}},
+               "spec.resources.tasksPerGPU: comes to 2 tasks, and not to 3"},
+        BadJob{"cpus_of_gpus_and_tasks",
+               {{"resources",
+                 {{"cpusPerGPU", 2},
+                  {"cpusPerTask", 2},
+                  {"devices", json::array({{{"name", "gpu"}, {"count", 1}}})}}}},
+               "spec.resources.cpusPerGPU: excludes cpusPerTask"},
+        BadJob{"memory_of_gpus",
+               {{"resources",
+                 {{"memoryPerGPU", "1Gi"},
+                  {"allMemory", true},
+                  {"devices", json::array({{{"name", "gpu"}, {"count", 1}}})}}}},
+               "spec.resources.memoryPerGPU: excludes memoryPerCPU"},
+        BadJob{"devices_of_the_job_for_pods",
+               {{"resources",
+                 {{"tasks", 4}, {"devicesOfJob", json::array({{{"name", "gpu"}, {"count", 4}}})}}},
+                {"podPolicy", "PerTask"}},
+               "spec.resources.devicesOfJob: cannot be shared out to the pods"},
+        BadJob{"devices_of_the_job_and_of_pods",
+               {{"resources", {{"devicesOfJob", json::array({{{"name", "gpu"}, {"count", 4}}})}}},
+                {"template", gpu_template(1)}},
+               "spec.template.spec.containers: ask for devices, and the job for devicesOfJob"},
         BadJob{"unsorted",
                {{"resources", {{"nodes", {{"min", 1}}}, {"tasks", 2}}},
                 {"podPolicy", "PerTask"},
@@ -292,6 +328,32 @@ TEST(JobTranslation, DevicesOfTheTemplateAreAskedForOnEachNode) {
   EXPECT_EQ(to_string(asked({{"tasks", 1}}, "PerTask").devices), "gpu:nvidia:2");
   EXPECT_EQ(to_string(asked({{"tasks", 8}, {"tasksPerNode", 3}}, "PerTask").devices),
             "gpu:nvidia:6");
+}
+
+// As sbatch's --gpus and its kind; what one number says of another is filled in there, too.
+TEST(JobTranslation, DevicesOfTheJobAndOfTasks) {
+  Cluster cluster;
+  const json gpus = json::array({{{"name", "gpu"}, {"type", "A100"}, {"count", 4}}});
+  const auto asked = [&](const json& resources) {
+    const JobVerdict verdict = cluster.judge(job_of_spec({{"resources", resources}}));
+    EXPECT_THAT(verdict.problems, ElementsAre());
+    return verdict.request.value_or(sched::JobRequest{});
+  };
+  const sched::JobRequest of_job =
+      asked({{"devicesOfJob", gpus}, {"cpusPerGPU", 2}, {"memoryPerGPU", "1Gi"}});
+  EXPECT_EQ(to_string(of_job.devices_of_job), "gpu:a100:4");
+  EXPECT_EQ(of_job.per_gpu, (sched::PerGpu{.cpus = 2, .memory = sched::MemoryMiB{1024}}));
+  EXPECT_FALSE(of_job.nodes_given);
+  EXPECT_EQ(to_string(asked({{"tasks", 2}, {"devicesPerTask", gpus}}).devices_per_task),
+            "gpu:a100:4");
+  const json one = json::array({{{"name", "gpu"}, {"type", "a100"}, {"count", 1}}});
+  EXPECT_EQ(asked({{"devicesOfJob", gpus}, {"devices", one}}).min_nodes, 4);
+  // select/linear counts devices of each node alone.
+  cluster.configuration.cluster.select = sched::SelectType::kLinear;
+  EXPECT_THAT(cluster.judge(job_of_spec({{"resources", {{"devicesOfJob", gpus}}}})).problems,
+              ElementsAre(HasSubstr("with select.type Linear devices are counted on each node")));
+  EXPECT_THAT(cluster.judge(job_of_spec({{"resources", {{"devices", gpus}}}})).problems,
+              ElementsAre());
 }
 
 // SchedulerConfig says what is counted beside GPUs, and which runtimes are runc underneath.

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "operator/gang/pod_pin.h"
@@ -70,6 +71,53 @@ TEST_F(DevicesTest, OfATemplateAreHeldUntilTheJobEnds) {
   EXPECT_TRUE(world_.run_until([&] { return world_.state("second") == "Running"; }, minutes{1}))
       << world_.log_tail();
   expect_no_violations(world_);
+}
+
+// n12 has four GPUs and n13 two. The scheduler shares five out, and each pod asks for those of its
+// node; a pod for each task for those of the task. Limits of a QOS count them.
+TEST(DevicesOfJobs, AreSharedOutAndAskedForByThePodsOfEachNode) {
+  World world{{.kube_scheduler = true}};
+  furnish(world);
+  json config = linear_config("4s");
+  config["spec"]["select"] = {{"type", "ConsTres"}};
+  world.apply(config);
+  world.apply({{"apiVersion", "kubegang.io/v1alpha1"},
+               {"kind", "QOS"},
+               {"metadata", {{"name", "few"}}},
+               {"spec", {{"limits", {{"perNamespace", {{"resources", {{"gpus", 4}}}}}}}}}});
+  const json gpu_node{{"status", {{"allocatable", {{"nvidia.com/gpu", "2"}}}}}};
+  ASSERT_TRUE(world.client().patch_status<kube::Node>({"", "n13"}, gpu_node).ok());
+  world.run_for(seconds{2});
+  const auto asked_of = [&](const std::string& job) {
+    std::map<std::string, std::string> asked;
+    for (const kube::Pod& pod : world.pods_of(job)) {
+      const auto& limits = pod.spec.containers[0].resources.limits;
+      const auto found = limits.find("nvidia.com/gpu");
+      asked[node_of(pod).value_or("")] +=
+          found == limits.end() ? "-" : std::to_string(found->second.milli() / 1000);
+    }
+    return asked;
+  };
+  using Asked = std::map<std::string, std::string>;
+  const auto gpus_of = [](int count) { return json::array({{{"name", "gpu"}, {"count", count}}}); };
+  world.apply(gang_job("spread", 2, "10m", {{"resources", {{"devicesOfJob", gpus_of(5)}}}}));
+  ASSERT_TRUE(world.run_until([&] { return world.state("spread") == "Running"; }, minutes{1}))
+      << world.log_tail();
+  EXPECT_EQ(asked_of("spread"), (Asked{{"n12", "4"}, {"n13", "1"}}));
+  world.restart_operator();
+  world.patch_job("spread", {{"control", {{"cancel", true}}}});
+  world.apply(gang_job("tasks", 1, "10m",
+                       {{"resources", {{"tasks", 2}, {"devicesPerTask", gpus_of(2)}}},
+                        {"podPolicy", "PerTask"},
+                        {"schedule", {{"qos", "few"}}}}));
+  ASSERT_TRUE(world.run_until([&] { return world.state("tasks") == "Running"; }, minutes{1}))
+      << world.log_tail();
+  EXPECT_EQ(asked_of("tasks"), (Asked{{"n12", "22"}}));
+  world.apply(gang_job("third", 1, "10m",
+                       {{"resources", {{"devices", gpus_of(1)}}}, {"schedule", {{"qos", "few"}}}}));
+  world.run_for(seconds{20});
+  EXPECT_EQ(world.job("third").status.reason, "QOSMaxGRESPerUser") << world.log_tail();
+  expect_no_violations(world);
 }
 
 // gpu-feature-discovery names the product while a job has its GPUs: the job holds them under their

@@ -126,6 +126,25 @@ TEST_F(Devices, GangsOfTwoWaitForEachOther) {
   for (const int place : {1, 2}) EXPECT_EQ(devices_of("second", place), kBoth);
 }
 
+// The real API server keeps the field. GPUs are free, and only those of its QOS are used up.
+TEST_F(Devices, AreLimitedByAQos) {
+  const json few{{"apiVersion", "kubegang.io/v1alpha1"},
+                 {"kind", "QOS"},
+                 {"metadata", {{"name", name_of("few")}}},
+                 {"spec", {{"limits", {{"group", {{"resources", {{"gpus", 2}}}}}}}}}};
+  const std::string path = "/apis/kubegang.io/v1alpha1/qos";
+  ASSERT_TRUE(call(kube::Method::kPost, path, few).ok());
+  const json of_few{{"schedule", {{"qos", name_of("few")}}}};
+  ASSERT_NO_FATAL_FAILURE(submit_ready(with_devices("first", 2, 1, of_few)));
+  ASSERT_NO_FATAL_FAILURE(submit(with_devices("second", 1, 1, of_few)));
+  ASSERT_NO_FATAL_FAILURE(wait_until(
+      "the second waits", [&] { return job("second").status.reason == "QOSGrpGRES"; }));
+  ASSERT_NO_FATAL_FAILURE(submit_ready(with_devices("third", 1, 1)));
+  ASSERT_NO_FATAL_FAILURE(cancel("first"));
+  ASSERT_NO_FATAL_FAILURE(wait_ready("second"));
+  (void)call(kube::Method::kDelete, path + "/" + name_of("few"));
+}
+
 // Also the one whose turn it is not keeps its own, and a third gets none.
 TEST_F(Devices, OfOneNodeAreNeverSharedByJobsThatTakeTurns) {
   ASSERT_NO_FATAL_FAILURE(make_partition_of_first_node());
