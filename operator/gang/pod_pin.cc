@@ -33,6 +33,8 @@ bool lacks_devices(std::string_view message) {
 }  // namespace
 
 bool has_claims(const Json& pod_spec) {
+  const auto devices = pod_spec.find("resourceClaims");
+  if (devices != pod_spec.end() && !devices->empty()) return true;
   const auto volumes = pod_spec.find("volumes");
   if (volumes == pod_spec.end() || !volumes->is_array()) return false;
   return std::any_of(volumes->begin(), volumes->end(), [](const Json& volume) {
@@ -108,7 +110,8 @@ std::optional<std::string> node_of(const kube::Pod& pod) {
   return node.is_string() ? std::optional{node.get<std::string>()} : std::nullopt;
 }
 
-// SOURCE: kube-scheduler's plugins VolumeBinding and VolumeRestrictions.
+// SOURCE: kube-scheduler's plugins VolumeBinding, VolumeRestrictions and DynamicResources. "cannot
+// allocate all claims" is about the node.
 std::optional<BindingProblem> binding_problem(const kube::Pod& pod) {
   if (pod.spec.node_name) return std::nullopt;
   const kube::Condition* scheduled = kube::find_condition(pod.status.conditions, "PodScheduled");
@@ -122,7 +125,9 @@ std::optional<BindingProblem> binding_problem(const kube::Pod& pod) {
   // A claim that is missing or in use fails on any node; everything else (taints, resources) is
   // about this one.
   const bool about_claims = message.find("persistentvolumeclaim") != std::string::npos ||
-                            message.find("PersistentVolumeClaim") != std::string::npos;
+                            message.find("PersistentVolumeClaim") != std::string::npos ||
+                            message.find("resourceclaim") != std::string::npos ||
+                            message.find("ResourceClaim") != std::string::npos;
   return BindingProblem{about_claims, lacks_devices(message), message};
 }
 

@@ -16,8 +16,9 @@
 
 namespace control {
 
-// Returns true if a volume of the pod is a claim, by name or made with the pod. Claims of other
-// classes go the same way: which class a claim has may not be known yet when the pod is made.
+// Returns true if a volume of the pod is a claim, by name or made with the pod, or the pod claims
+// devices. Claims of other classes go the same way: which class a claim has may not be known yet
+// when the pod is made.
 bool has_claims(const nlohmann::json& pod_spec);
 
 // Returns affinity to the node by its name, which labels need not have.

@@ -20,6 +20,8 @@ TEST(PodPin, OnlyPodsWithClaimsGoThroughKubeScheduler) {
                      {{"name", "b"}, {"persistentVolumeClaim", {{"claimName", "data"}}}}})}}));
   EXPECT_TRUE(
       has_claims({{"volumes", json::array({{{"name", "a"}, {"ephemeral", json::object()}}})}}));
+  EXPECT_TRUE(has_claims({{"resourceClaims", json::array({{{"name", "gpu"}}})}}));
+  EXPECT_FALSE(has_claims({{"resourceClaims", json::array()}}));
 }
 
 // A name with a dot: the pin matches the node's name and not the label kubernetes.io/hostname,
@@ -100,6 +102,13 @@ TEST(PodPin, KubeSchedulerSaysWhyItCannotBind) {
   EXPECT_TRUE(binding_problem(pod)->about_devices);
   pod.status.conditions[0].message = "0/2 nodes are available: 2 Insufficient hugepages-2Mi.";
   EXPECT_FALSE(binding_problem(pod)->about_devices);
+  pod.status.conditions[0].message =
+      "0/2 nodes are available: 1 cannot allocate all claims, 1 node(s) didn't match Pod's node "
+      "affinity/selector.";
+  EXPECT_FALSE(binding_problem(pod)->about_claims);
+  pod.status.conditions[0].message =
+      "0/2 nodes are available: resourceclaim.resource.k8s.io \"gpu\" not found.";
+  EXPECT_TRUE(binding_problem(pod)->about_claims);
   // Bound after all: what a condition said before does not count any more.
   pod.spec.node_name = "n1";
   EXPECT_FALSE(binding_problem(pod).has_value());

@@ -56,6 +56,16 @@ bool has_nodes(const JobRecord& job) {
                                 }));
 }
 
+// Of a job that is accepted.
+std::string remark_of(const JobRecord& job) {
+  if (!job.pod_warning.empty()) {
+    return "; the API server would refuse its pods now: " + job.pod_warning;
+  }
+  if (job.pod_template == nullptr || !job.pod_template->has_resource_claims) return "";
+  return "; what its pods claim (resourceClaims) is not counted: it gets whole nodes, and "
+         "kube-scheduler says whether they have the devices";
+}
+
 }  // namespace
 
 // Order: a job that was never submitted has no commands, since the scheduler does not know it.
@@ -447,12 +457,9 @@ void Wishes::show_accepted(JobRecord& job) {
                                 "it has not been started yet", parts_.now) ||
               changed;
   }
-  if (!job.set_condition(
-          kube::kAccepted, kube::ConditionStatus::kTrue, warns ? "AcceptedWithWarning" : "Accepted",
-          warns ? "the job is in the queue; the API server would refuse its pods now: " +
-                      job.pod_warning
-                : "the job is in the queue",
-          parts_.now) &&
+  if (!job.set_condition(kube::kAccepted, kube::ConditionStatus::kTrue,
+                         warns ? "AcceptedWithWarning" : "Accepted",
+                         "the job is in the queue" + remark_of(job), parts_.now) &&
       !changed && !is_edit) {
     return;
   }

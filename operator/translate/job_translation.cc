@@ -167,6 +167,25 @@ void check_runtime_class(const TemplateFacts& facts, const std::vector<std::stri
                      (names.empty() ? "it allows none" : "it allows " + names) + ")");
 }
 
+// Nobody here counts what kube-scheduler allocates, so two such jobs must not meet on a node: they
+// get whole nodes. Where the partition stacks jobs over whole nodes, too (R4.1), they are refused.
+void isolate(const TemplateFacts& facts,
+             const std::vector<const sched::PartitionConfig*>& partitions,
+             sched::JobRequest& request, std::vector<std::string>& problems) {
+  if (!facts.has_resource_claims) return;
+  request.sharing = sched::Sharing::kNode;
+  for (const auto* partition : partitions) {
+    if (partition->over_subscribe != sched::OverSubscribe::kForce || partition->max_share <= 1) {
+      continue;
+    }
+    problems.push_back(
+        "spec.template.spec.resourceClaims: such devices are not counted, so the job needs nodes "
+        "that it shares with no other, and all jobs of partition \"" +
+        partition->name +
+        "\" take turns; name a partition whose overSubscribe.policy is not Force");
+  }
+}
+
 // The template beside the fields of the job and its partitions: how long a pod may take to end, and
 // memory limits that contradict the memory that the scheduler reserves. A pod that used more than
 // was reserved would take the memory of a job that is frozen beside it.
@@ -180,7 +199,9 @@ void check_template_against(const kube::JobSpec& spec, const TemplateFacts& fact
     if (qos.name == spec.schedule.qos.value_or("")) grace = std::max(grace, qos.grace_time);
   }
   // Its pods are pinned to their nodes and bound by kube-scheduler, which evicts others for them.
-  if ((kube::asks_for_devices(spec.resources) || !facts.devices.empty()) && facts.may_evict) {
+  const bool has_devices =
+      kube::asks_for_devices(spec.resources) || !facts.devices.empty() || facts.has_resource_claims;
+  if (has_devices && facts.may_evict) {
     problems.push_back(
         "spec.template.spec.priorityClassName: kube-scheduler would evict other pods from the "
         "gang's "
@@ -550,6 +571,7 @@ JobVerdict translate_job(const kube::Job& job, const TemplateFacts& pod_template
   sched::JobRequest request = plain_request(job, id, submit_time);
   add_devices_of(pod_template, job.spec, context.parameters.devices, request, verdict.problems);
   check_device_numbers(job.spec, context, request, verdict.problems);
+  isolate(pod_template, partitions, request, verdict.problems);
   check_node_list(request, verdict.problems);
   check_capacity(request, partitions, context, verdict.problems);
   check_template_against(job.spec, pod_template, partitions, context, verdict.problems);

@@ -356,6 +356,27 @@ TEST(JobTranslation, DevicesOfTheJobAndOfTasks) {
               ElementsAre());
 }
 
+// kube-scheduler allocates what such claims ask for, so no other job may be on their nodes.
+TEST(JobTranslation, ResourceClaimsNeedWholeNodes) {
+  Cluster cluster;
+  json of_pod = pod({{"resourceClaims", json::array({{{"name", "gpu"}}})},
+                     {"containers", json::array({{{"name", "main"}}})}});
+  of_pod["placement"] = {{"sharing", "OverSubscribe"}};
+  const JobVerdict verdict = cluster.judge(job_of_spec(of_pod));
+  EXPECT_THAT(verdict.problems, ElementsAre());
+  ASSERT_TRUE(verdict.request.has_value());
+  EXPECT_EQ(verdict.request->sharing, sched::Sharing::kNode);
+  of_pod["template"]["spec"]["priorityClassName"] = "high";
+  EXPECT_THAT(cluster.judge(job_of_spec(of_pod)).problems,
+              ElementsAre(HasSubstr("spec.template.spec.priorityClassName")));
+  of_pod["template"]["spec"].erase("priorityClassName");
+  cluster.configuration.partitions[0].over_subscribe = sched::OverSubscribe::kForce;
+  EXPECT_THAT(cluster.judge(job_of_spec(of_pod)).problems,
+              ElementsAre(HasSubstr("all jobs of partition \"batch\" take turns")));
+  cluster.configuration.partitions[0].max_share = 1;
+  EXPECT_THAT(cluster.judge(job_of_spec(of_pod)).problems, ElementsAre());
+}
+
 // SchedulerConfig says what is counted beside GPUs, and which runtimes are runc underneath.
 TEST(JobTranslation, AsTheAdministratorAllows) {
   Cluster cluster;

@@ -83,6 +83,7 @@ void expect_same_facts(const TemplateFacts& of_judged, const TemplateFacts& of_w
   EXPECT_EQ(of_judged.grace_seconds, of_whole.grace_seconds) << shown;
   if (!of_whole.problems.empty()) return;
   EXPECT_EQ(of_judged.devices, of_whole.devices) << shown;
+  EXPECT_EQ(of_judged.has_resource_claims, of_whole.has_resource_claims) << shown;
 }
 
 // The operator keeps the judged part only. A template that is refused as a whole and legal in its
@@ -152,11 +153,11 @@ TEST(JudgedSpec, IsJudgedAsTheWhole) {
     }
     EXPECT_EQ(judged_template(judged), judged) << "judging what was judged: " << shown;
   }
-  // Of 37. The other ten are near misses: nothing special, a file called srun.log, a preStop hook
-  // by HTTP, 32 containers, 64 entries of each list, a long grace period (which depends on
-  // KillWait, and is judged elsewhere), ports of the pod's own network, ephemeral storage, and
+  // Of 37. The others are near misses: nothing special, a file called srun.log, a preStop hook by
+  // HTTP, 32 containers, 64 entries of each list, a long grace period (it depends on KillWait and
+  // is judged elsewhere), ports of the pod's own network, ephemeral storage, claims of devices, and
   // GPUs of a container or an init container. A table in which all were refused would show less.
-  EXPECT_EQ(refused, 27);
+  EXPECT_EQ(refused, 26);
 }
 
 // The facts of its template are kept of each job of a partition.

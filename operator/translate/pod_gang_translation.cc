@@ -180,6 +180,7 @@ class Translator {
     // The maxima may come from different pods: each slot holds the most of each.
     shape_ = {std::max(shape_.cpus, shape.cpus), std::max(shape_.memory, shape.memory),
               std::max(shape_.disk, shape.disk)};
+    has_resource_claims_ = has_resource_claims_ || !pod.spec.resource_claims.empty();
     for (const auto& [resource, count] : device_requests(pod.spec)) {
       devices_[resource] = std::max(devices_[resource], count);
     }
@@ -337,6 +338,10 @@ class Translator {
     for (const char* field : {"nodeSelector", "tolerations", "runtimeClassName"}) {
       if (from.contains(field)) spec[field] = from[field];
     }
+    // That there are some is all that counts, and all that is known of these pods.
+    if (has_resource_claims_) {
+      spec["resourceClaims"] = Json::array({{{"name", "devices"}}});
+    }
     const auto grace = first_.spec.termination_grace_period_seconds;
     if (grace && *grace != kWrittenGraceSeconds) spec["terminationGracePeriodSeconds"] = *grace;
     return kube::RawJson{Json{{"metadata", Json::object()}, {"spec", spec}}};
@@ -348,6 +353,7 @@ class Translator {
   const kube::Pod& first_;
   PodShape shape_;
   DeviceResources devices_;  // the most of each that a pod asks for
+  bool has_resource_claims_ = false;
   Sentences problems_;
 };
 

@@ -192,6 +192,7 @@ TemplateFacts check_template(const kube::RawJson& pod_template) {
   if (is_small(spec.node_selector)) facts.node_selector = spec.node_selector;
   if (is_small(spec.tolerations)) facts.tolerations = spec.tolerations;
   facts.devices = device_requests(spec);
+  facts.has_resource_claims = !spec.resource_claims.empty();
   facts.runtime_class = head(spec.runtime_class_name);
   facts.may_evict = spec.priority_class_name && spec.preemption_policy != "Never";
   facts.grace_seconds = spec.termination_grace_period_seconds;

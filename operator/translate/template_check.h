@@ -47,6 +47,8 @@ struct TemplateFacts {
   kube::Bytes disk{0};         // ephemeral storage that its node must have
   DeviceResources devices{};   // that each pod asks for, counted or not
   std::optional<std::string> runtime_class{};
+  // Devices that kube-scheduler allocates and nobody here counts (DRA).
+  bool has_resource_claims = false;
   bool may_evict = false;  // it has a priority class, and not preemptionPolicy: Never
   std::size_t init_containers_count = 0;
   std::size_t text_hash = 0;  // of the JSON, to notice that it changed though it may not

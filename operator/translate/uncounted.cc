@@ -8,7 +8,6 @@
 namespace control {
 namespace {
 
-// The advice is the same for all devices, however they are asked for.
 constexpr std::string_view kShared =
     " not counted yet, so two gangs would share them; remove it, or run the pods without kubegang";
 
@@ -83,9 +82,6 @@ std::vector<std::string> uncounted_of(const kube::PodSpec& spec, std::string_vie
     problems.push_back(begin +
                        "resources: those of a pod as a whole are not counted; name them in the "
                        "pod's containers instead");
-  }
-  if (!spec.resource_claims.empty()) {
-    problems.push_back(begin + "resourceClaims: devices are" + std::string{kShared});
   }
   for (const auto& [list, containers] :
        {std::pair{"initContainers", &spec.init_containers}, {"containers", &spec.containers}}) {

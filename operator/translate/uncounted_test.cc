@@ -79,10 +79,6 @@ std::vector<Case> uncounted() {
            {{"nvidia.com/mig-1g.5gb", 1}, {"nvidia.com/mig-2g.10gb", 1}, {"nvidia.com/gpu", 1}}))},
       {"containers[0].resources: \"hugepages-2Mi\": huge pages are not counted yet",
        spec_with(limits_of({{"hugepages-2Mi", "1Gi"}, {"memory", "1Gi"}}))},
-      {"resourceClaims: devices are not counted yet",
-       spec_with({{"resources", {{"claims", json::array({{{"name", "gpu"}}})}}}},
-                 {{"resourceClaims",
-                   json::array({{{"name", "gpu"}, {"resourceClaimTemplateName", "one-gpu"}}})}})},
       {"containers[0].ports: port 8080 of the node is not counted",
        spec_with({{"ports", json::array({{{"containerPort", 9}},
                                          {{"containerPort", 80}, {"hostPort", 8080}}})}})},
@@ -105,12 +101,15 @@ TEST(Uncounted, IsRefusedWithOneSentenceForAllThreeKinds) {
   }
 }
 
-// Devices, an amount of 0, ports of the pod's own network, and the node's network without a list of
-// ports.
+// Devices, also such as kube-scheduler allocates, an amount of 0, ports of the pod's own network,
+// and the node's network without a list of ports.
 TEST(Uncounted, WhatIsCountedOrTakesNothingOfANodeIsAccepted) {
   for (const json& spec :
        {spec_with(limits_of({{"nvidia.com/gpu", "8"}, {"google.com/tpu", "0"}})),
         spec_with({{"ports", json::array({{{"containerPort", 80}, {"hostPort", 0}}})}}),
+        spec_with({{"resources", {{"claims", json::array({{{"name", "gpu"}}})}}}},
+                  {{"resourceClaims",
+                    json::array({{{"name", "gpu"}, {"resourceClaimTemplateName", "one-gpu"}}})}}),
         spec_with({}, {{"hostNetwork", true}})}) {
     EXPECT_THAT(problems_of_job(spec), IsEmpty()) << spec.dump();
     EXPECT_THAT(verdict_of_batch_job(spec).problems, IsEmpty()) << spec.dump();
