@@ -1,6 +1,7 @@
 #include "api/device_resources.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdint>
 #include <set>
 
@@ -131,11 +132,43 @@ std::optional<JobDevice> device_asked(std::string_view resource, const DevicesCo
   return JobDevice{entry->name, lower_case(entry->type.value_or("")), 0};
 }
 
+// SOURCE: gpu-feature-discovery names one of several products, with its own count; AMD's labeller
+// has a label with a count for each product.
+bool has_several_products(std::string_view resource, const Node& node) {
+  const GpuResource* known = known_gpu(resource);
+  if (known == nullptr) return false;
+  const Labels& labels = node.metadata.labels;
+  const std::string name{resource};
+  const auto number = [&](const std::string& label) {
+    const auto found = labels.find(label);
+    std::int64_t value = 0;
+    if (found == labels.end()) return value;
+    const std::string& text = found->second;
+    std::from_chars(text.data(), text.data() + text.size(), value);
+    return value;
+  };
+  const auto there = node.status.allocatable.find(name);
+  const std::int64_t count = number(name + ".count");
+  const std::int64_t replicas =
+      std::clamp<std::int64_t>(number(name + ".replicas"), 1, kDevicesMax);
+  if (count > 0 && count <= kDevicesMax && there != node.status.allocatable.end() &&
+      there->second.milli() / 1000 > count * replicas) {
+    return true;
+  }
+  const std::string product = std::string{known->product} + ".";
+  for (const std::string& prefix : {product, "beta." + product}) {
+    const auto products = std::ranges::count_if(
+        labels, [&](const auto& label) { return label.first.starts_with(prefix); });
+    if (products > 1) return true;
+  }
+  return false;
+}
+
 std::optional<JobDevice> device_of(std::string_view resource, const Node& node,
                                    const DevicesConfig& config) {
   std::optional<JobDevice> device = device_asked(resource, config);
   const GpuResource* known = known_gpu(resource);
-  if (!device || known == nullptr) return device;
+  if (!device || known == nullptr || has_several_products(resource, node)) return device;
   const auto label = node.metadata.labels.find(std::string{known->product});
   if (label == node.metadata.labels.end() || label->second.empty()) return device;
   std::string product = lower_case(label->second);

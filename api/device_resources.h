@@ -39,9 +39,13 @@ bool is_gpu(std::string_view resource, const DevicesConfig& config);
 // another the one in the table. nullopt if they are not counted.
 std::optional<JobDevice> device_asked(std::string_view resource, const DevicesConfig& config);
 
+// Returns true if the labels of the node show GPUs of several products behind that resource. Which
+// of them a pod gets is its device plugin's choice.
+bool has_several_products(std::string_view resource, const Node& node);
+
 // Returns what the node calls the devices of that resource, with a count of 0: as device_asked, and
 // of a GPU the words of its product's label, in lower case, or the type that the table has for
-// them.
+// them. Those of several products have no type but their maker.
 std::optional<JobDevice> device_of(std::string_view resource, const Node& node,
                                    const DevicesConfig& config);
 

@@ -113,6 +113,16 @@ std::string node_features(const NodeLine& line) {
   return text.empty() ? "(null)" : text;
 }
 
+std::string node_comment(const NodeLine& line) {
+  if (line.node == nullptr) return "";
+  for (const kube::GpuResource& known : kube::kGpuResources) {
+    if (!kube::has_several_products(known.resource, *line.node)) continue;
+    return std::string{known.resource} +
+           " is of several products: jobs that name a type do not get these GPUs";
+  }
+  return "";
+}
+
 std::string node_gres(const NodeLine& line) {
   const std::string text = gres_text(line.devices);
   return text.empty() ? "(null)" : text;

@@ -98,6 +98,9 @@ std::string node_record(const NodeLine& line, const std::string& partitions,
       << "   CfgTRES=" << node_tres(line.cpus, memory, true) << "\n"
       << "   AllocTRES=" << node_tres(line.cpus_allocated, line.memory_allocated_mib, false)
       << "\n";
+  if (const std::string comment = node_comment(line); !comment.empty()) {
+    out << "   Comment=" << comment << "\n";
+  }
   if (const std::string reason = drain_reason(line); !reason.empty()) {
     out << "   Reason=" << reason;
     const std::string user = drain_user(line);

@@ -881,6 +881,12 @@ TEST_F(SlurmNodes, ShowDevicesOfNodes) {
   EXPECT_THAT(slurm("scontrol", {"show", "node", "n1"}).out,
               HasSubstr("   Gres=gpu:nvidia-a100-pcie-40gb:4\n"));
   EXPECT_THAT(slurm("scontrol", {"show", "node", "n4"}).out, HasSubstr("   Gres=(null)\n"));
+  EXPECT_EQ(slurm("scontrol", {"show", "node", "n1"}).out.find("Comment="), std::string::npos);
+  const nlohmann::json one_of_them{{"metadata", {{"labels", {{"nvidia.com/gpu.count", "1"}}}}}};
+  ASSERT_TRUE(client_.patch<kube::Node>({.ns = "", .name = "n1"}, one_of_them).ok());
+  const std::string mixed = slurm("scontrol", {"show", "node", "n1"}).out;
+  EXPECT_THAT(mixed, HasSubstr("   Gres=gpu:4\n"));
+  EXPECT_THAT(mixed, HasSubstr("   Comment=nvidia.com/gpu is of several products: "));
 }
 
 TEST_F(SlurmNodes, ScontrolDrainsAndResumes) {

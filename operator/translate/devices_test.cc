@@ -49,6 +49,26 @@ TEST(Devices, AreTheExtendedResourcesOfANode) {
       "gpu:nvidia-a100-pcie-40gb:1,gpu:1g.5gb:7");
 }
 
+// A label tells one product of several: jobs that name a type could get the other.
+TEST(Devices, OfSeveralProductsHaveNoType) {
+  const auto devices = [](const json& there, const json& labels) {
+    return to_string(devices_of(node_with(there, labels), {}, {}));
+  };
+  json labels{{"nvidia.com/gpu.product", "Tesla-V100"}, {"nvidia.com/gpu.count", "1"}};
+  EXPECT_EQ(devices({{"nvidia.com/gpu", "3"}}, labels), "gpu:nvidia:3");
+  EXPECT_EQ(devices({{"nvidia.com/gpu", "1"}}, labels), "gpu:nvidia-tesla-v100:1");
+  // Time slicing makes several devices of one.
+  labels["nvidia.com/gpu.replicas"] = "4";
+  EXPECT_EQ(devices({{"nvidia.com/gpu", "4"}}, labels), "gpu:nvidia-tesla-v100:4");
+  labels["nvidia.com/gpu.count"] = "many";
+  EXPECT_EQ(devices({{"nvidia.com/gpu", "9"}}, labels), "gpu:nvidia-tesla-v100:9");
+  json amd{{"amd.com/gpu.product-name", "AMD_Instinct_MI210"},
+           {"beta.amd.com/gpu.product-name.AMD_Instinct_MI210", "1"}};
+  EXPECT_EQ(devices({{"amd.com/gpu", "2"}}, amd), "gpu:amd_instinct_mi210:2");
+  amd["beta.amd.com/gpu.product-name.AMD_Instinct_MI250X"] = "1";
+  EXPECT_EQ(devices({{"amd.com/gpu", "2"}}, amd), "gpu:amd:2");
+}
+
 // kube-scheduler gave them away; a job of ours would wait for ever in Pending.
 TEST(Devices, OfForeignPodsAreNotForJobs) {
   const auto pod =
