@@ -187,7 +187,7 @@ void Demo::draw(base::Instant now) {
   std::size_t name_length = 0;
   for (const std::string& node : nodes) name_length = std::max(name_length, node.size());
   const base::Duration cell = options_.slice / kCellsPerSlice;
-  const Picture picture{
+  Picture picture{
       .title = "kubegang: two gangs take turns, slice " + kube::format_duration(options_.slice) +
                "   " + since(now - began_) + phase_,
       .jobs = job_rows(view_.jobs, view_.timetables, now),
@@ -197,6 +197,7 @@ void Demo::draw(base::Instant now) {
       .footer = {kStateLegend, "Look inside, in another terminal:",
                  "export KUBECONFIG=" + options_.shown_directory + "/kubeconfig",
                  "kubectl get partitions,gjobs,nodetimetables"}};
+  if (!options_.page.empty()) picture.footer.push_back("In a browser: " + options_.page);
   screen_.draw(render(picture, *terminal_));
 }
 

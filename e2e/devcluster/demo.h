@@ -16,6 +16,7 @@ struct DemoOptions {
   base::Duration slice = std::chrono::seconds{2};
   base::Duration duration = std::chrono::seconds{60};  // from the moment both jobs are ready
   std::string shown_directory;                         // as the user wrote it
+  std::string page{};                                  // its address; "": there is none
   std::string examples_directory;
 };
 

@@ -13,6 +13,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <system_error>
+#include <thread>
 
 #include "e2e/devcluster/apply.h"
 #include "e2e/devcluster/pod_exec.h"
@@ -30,6 +31,7 @@ using std::chrono::seconds;
 // For machines that are busy: the Lease is free, so a leader is there soon.
 constexpr seconds kLedPatience{20};
 constexpr seconds kStopPatience{5};
+constexpr seconds kPagePatience{10};
 // How long one step of the kubelet may wait. A stop wakes it, so this is only an upper bound.
 constexpr milliseconds kKubeletWait{1000};
 constexpr int kLauncherPort = 6818;  // the operator's default
@@ -318,6 +320,32 @@ base::Status Devcluster::start_operator(const OperatorSpec& spec) {
 base::Status Devcluster::start_api_server_again() {
   api_server_->compact();
   return front_end_->open_again();
+}
+
+// The page refuses every other user of the machine, root's browser or not.
+base::Result<std::string> Devcluster::start_page() {
+  const std::string log = config_.directory + "/logs/page.log";
+  std::vector<std::string> argv;
+  const char* uid = std::getenv("SUDO_UID");
+  const char* gid = std::getenv("SUDO_GID");
+  if (uid != nullptr && gid != nullptr && ::geteuid() == 0) {
+    argv = {"setpriv", std::string{"--reuid="} + uid, std::string{"--regid="} + gid,
+            "--clear-groups"};
+  }
+  const std::string program = config_.program_directory + "/kubectl-gang";
+  argv.insert(argv.end(), {program, "dashboard", "-A", "--kubeconfig", kubeconfig_path()});
+  const base::Status started = components_->start(
+      "page", {.argv = std::move(argv), .environment = {"PATH=/usr/bin:/bin"}, .log_path = log});
+  if (!started.ok()) return started.error();
+  const base::Duration end = clock_.monotonic() + kPagePatience;
+  while (clock_.monotonic() < end && components_->runs("page")) {
+    std::ifstream in{log};
+    for (std::string line; std::getline(in, line);) {
+      if (line.starts_with("http://") && !in.eof()) return line;
+    }
+    std::this_thread::sleep_for(milliseconds{20});
+  }
+  return Error{Code::kUnavailable, "the page does not start: see " + log};
 }
 
 std::vector<std::string> Devcluster::restart_ended() {

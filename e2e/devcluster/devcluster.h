@@ -77,6 +77,9 @@ class Devcluster {
 
   base::Status start_agent(const std::string& node);
   base::Status start_operator(const OperatorSpec& spec);
+  // `kubectl gang dashboard` for the user who has started this program, behind sudo too. Returns
+  // the address that opens it in one browser.
+  base::Result<std::string> start_page();
   // Starts programs again that have ended, as a Deployment or a DaemonSet would. One line for each.
   std::vector<std::string> restart_ended();
   // To operators, agents and kubectl: the API server's process is killed, and started again: it has

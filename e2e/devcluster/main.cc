@@ -120,8 +120,9 @@ Result<devcluster::DevclusterConfig> config_of(const Options& options) {
 
 // Prints the commands as they can be typed in the folder in which this program was started, so
 // paths are relative to it. The kubeconfig comes first: without it kubectl would talk to whichever
-// cluster the user works with. No line is wider than a terminal.
-void say_how_to_look_inside(const Options& options) {
+// cluster the user works with. No line is wider than a terminal. `page` is the address of the page,
+// if one runs.
+void say_how_to_look_inside(const Options& options, const std::string& page = "") {
   std::error_code error;
   const fs::path programs =
       fs::proximate(fs::read_symlink("/proc/self/exe", error).parent_path(), error);
@@ -130,7 +131,11 @@ void say_how_to_look_inside(const Options& options) {
   std::printf("  export KUBECONFIG=%s/kubeconfig\n", options.directory.c_str());
   std::printf("  kubectl get partitions,gjobs,nodetimetables\n");
   std::printf("  %s queue -A --watch     # as squeue\n", gang.c_str());
-  std::printf("  %s dashboard -A         # in a browser\n", gang.c_str());
+  if (page.empty()) {
+    std::printf("  %s dashboard -A         # in a browser\n", gang.c_str());
+  } else {
+    std::printf("In a browser: %s\n", page.c_str());
+  }
   // Whatever is started next writes to the same terminal.
   std::fflush(stdout);
 }
@@ -205,11 +210,15 @@ int demo(const Options& options, devcluster::Interrupts& interrupts) {
   const kube::SystemClock clock;
   auto cluster = devcluster::Devcluster::start(clock, std::move(config).value());
   if (!cluster.ok()) return fail(cluster.error().message);
-  say_how_to_look_inside(options);
+  // Without the page the demo is still a demo.
+  const base::Result<std::string> started = (*cluster)->start_page();
+  const std::string page = started.ok() ? *started : "";
+  say_how_to_look_inside(options, page);
   return devcluster::play_demo(clock, **cluster,
                                {.slice = slice,
                                 .duration = duration,
                                 .shown_directory = options.directory,
+                                .page = page,
                                 .examples_directory = *examples},
                                interrupts);
 }

@@ -1,8 +1,10 @@
 // kubegang-devcluster as a user starts and ends it: whatever happens to it, nothing is left.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -262,6 +264,31 @@ TEST_F(Program, SaysWhichCommandsThereAre) {
   start({});
   EXPECT_EQ(wait(), ExitStatus{.exit_code = 2});
   EXPECT_THAT(output(), HasSubstr("say what to do: up, demo or bench"));
+}
+
+// Goal: one command, and a newcomer sees the turns in a browser. Method: the address that the demo
+// prints is asked for the page, as a browser does.
+TEST_F(Program, TheDemoPrintsTheAddressOfItsPage) {
+  start({"demo", "--slice", "100ms", "--duration", "4s", "--nodes", "n[1-2]", "--dir", directory_});
+  const std::string begin = "In a browser: http://127.0.0.1:";
+  ASSERT_TRUE(eventually([&] { return output().find(begin) != std::string::npos; })) << output();
+  const std::string rest = output().substr(output().find(begin) + begin.size());
+  const int port = std::stoi(rest);
+  EXPECT_THAT(rest, testing::MatchesRegex("[0-9]+/#[0-9a-f]+\n(.|\n)*"));
+  const os::FileDescriptor socket{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<std::uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  ASSERT_EQ(::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address),
+            0);
+  const std::string request =
+      "GET / HTTP/1.1\r\nHost: 127.0.0.1:" + std::to_string(port) + "\r\n\r\n";
+  ASSERT_EQ(::send(socket.get(), request.data(), request.size(), MSG_NOSIGNAL),
+            static_cast<ssize_t>(request.size()));
+  std::string answer(16, ' ');
+  ASSERT_GT(::recv(socket.get(), answer.data(), answer.size(), MSG_WAITALL), 0);
+  EXPECT_THAT(answer, HasSubstr("HTTP/1.1 200"));
 }
 
 // 5 slices of 30 s and the lead of 3 s are 2m33s, the least that a demo takes.
