@@ -11,6 +11,8 @@
 #include "cli/cluster/connect.h"
 #include "cli/cluster/explain.h"
 #include "cli/cluster/page_control.h"
+#include "cli/cluster/page_records.h"
+#include "cli/cluster/page_sooner.h"
 #include "cli/cluster/page_whatif.h"
 #include "cli/cluster/share.h"
 #include "kube/api/pod.h"
@@ -33,6 +35,8 @@ base::Result<std::string> page_shares(const Session& session, std::string_view) 
 // What readers ask for, by the path to which they post.
 constexpr std::array kPosts = {std::pair{"/control", &page_control},
                                std::pair{"/whatif", &page_whatif},
+                               std::pair{"/records", &page_records},
+                               std::pair{"/sooner", &page_sooner},
                                std::pair{"/shares", &page_shares}};
 
 // The pods of the job; none if the user may not read pods.

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "api/annotations.h"
 #include "cli/cluster/read.h"
 
 namespace cli {
@@ -19,7 +20,8 @@ void drop_what_is_not_drawn(kube::Job& job) {
   job.spec.pod_template = {};
   job.spec.batch.reset();
   job.spec.adopted.clear();
-  job.metadata.annotations.clear();
+  std::erase_if(job.metadata.annotations,
+                [](const auto& entry) { return entry.first != kube::kAnnotationUser; });
 }
 
 void keep_labels(kube::Node& node) {
@@ -37,6 +39,7 @@ PageFeed::PageFeed(const Session& session, const std::string& ns, dashboard::Boa
       began_{session.clock.wall()},
       board_{board},
       tasks_{board},
+      whole_{began_},
       jobs_{session.client,
             session.clock,
             watch_options(ns),
@@ -112,7 +115,13 @@ bool PageFeed::has_synced() const {
 base::Duration PageFeed::publish() {
   const bool synced = has_synced();
   publish_partitions();
+  base::Instant whole;
+  {
+    const std::lock_guard lock{mu_};
+    whole = whole_;
+  }
   const nlohmann::ordered_json json = {{"began", base::micros_since_epoch(began_)},
+                                       {"whole", base::micros_since_epoch(whole)},
                                        {"ns", ns_},
                                        {"home", home_},
                                        {"synced", synced}};
@@ -141,7 +150,17 @@ void PageFeed::on_job(const JobPointer& job) {
   std::vector<PageStay>& stays = stays_[job->metadata.uid];
   follow_stays(stays, job->status, clock_.wall());
   board_.set("jobs", job->metadata.uid, page_job(job, stays), page_scope("jobs", job->metadata.ns));
-  if (job->spec.array) tasks_.on_array(*job, clock_.wall());
+  if (!job->spec.array) return;
+  tasks_.on_array(*job, clock_.wall());
+  forget(tasks_.forgotten());
+}
+
+// What ended until then may be missing: records may know it.
+void PageFeed::forget(base::Instant end) {
+  const std::lock_guard lock{mu_};
+  if (end <= whole_) return;
+  whole_ = end;
+  publishes_.wake_within(kPublishWithin);
 }
 
 // The page goes on drawing a job that has run and whose object is gone; one that never ran goes
@@ -151,6 +170,7 @@ void PageFeed::on_job_gone(const JobPointer& job) {
   std::vector<PageStay> stays = std::move(stays_[uid]);
   stays_.erase(uid);
   const bool has_run = tasks_.on_array_gone(*job, clock_.wall()) || !stays.empty();
+  forget(tasks_.forgotten());
   if (!has_run) {
     board_.remove("jobs", uid);
     return;
@@ -159,9 +179,10 @@ void PageFeed::on_job_gone(const JobPointer& job) {
   nlohmann::ordered_json last = nlohmann::ordered_json::parse(page_job(job, stays));
   last["gone"] = true;
   board_.set("jobs", uid, last.dump(), page_scope("jobs", job->metadata.ns));
-  gone_.push_back(uid);
+  gone_.push_back({.uid = uid, .end = stays.empty() ? clock_.wall() : *stays.back().to});
   if (gone_.size() > kGoneMax) {
-    board_.remove("jobs", gone_.front());
+    board_.remove("jobs", gone_.front().uid);
+    forget(gone_.front().end);
     gone_.pop_front();
   }
 }

@@ -26,7 +26,8 @@ namespace cli {
 //   nodes/NAME       page_timetable
 //   past/NUMBER      page_past, of timetables that others have replaced
 //   partitions/NAME  page_partition, with the nodes that its selector finds
-//   about/server     since when the page watches, whose jobs, and whether the first lists are there
+//   about/server     since when the page watches, since when nothing of the past is missing, whose
+//                    jobs, and whether the first lists are there
 //   notes/KIND       why a kind is not up to date: {"text", "at", "refused"}
 // The scope of each is the right to list it (page_scope()); about and notes are for all readers.
 class PageFeed {
@@ -40,6 +41,10 @@ class PageFeed {
 
  private:
   using JobPointer = std::shared_ptr<const kube::Job>;
+  struct GoneJob {
+    std::string uid{};
+    base::Instant end{};
+  };
 
   void on_job(const JobPointer& job);
   void on_job_gone(const JobPointer& job);
@@ -47,6 +52,7 @@ class PageFeed {
   void on_timetable_gone(const kube::NodeTimetable& timetable, base::Instant since);
   base::Duration publish();
   void publish_partitions();
+  void forget(base::Instant end);
   void note(const std::string& kind, const base::Error& error);
 
   const kube::Clock& clock_;
@@ -57,7 +63,7 @@ class PageFeed {
 
   // Used by the jobs' thread.
   std::map<std::string, std::vector<PageStay>> stays_;  // by UID
-  std::deque<std::string> gone_;                        // UIDs of jobs that are shown nevertheless
+  std::deque<GoneJob> gone_;                            // that are shown nevertheless
   PageTasks tasks_;
   // Used by the timetables' thread.
   std::map<std::string, base::Instant> in_force_;  // since when, by node
@@ -69,6 +75,7 @@ class PageFeed {
 
   mutable std::mutex mu_;
   std::map<std::string, bool> refused_;  // by kind; guarded by mu_
+  base::Instant whole_;                  // runs that ended later are on the board; guarded by mu_
 
   kube::Informer<kube::Job> jobs_;
   kube::Informer<kube::NodeTimetable> timetables_;

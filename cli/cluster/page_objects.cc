@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "api/annotations.h"
 #include "api/array_status.h"
 #include "api/wellknown.h"
 #include "base/cut_text.h"
@@ -131,6 +132,26 @@ Json page_members(const kube::PartitionSpec& spec,
   return members;
 }
 
+// Who may: lists of namespaces and QOS, null if nothing is said of them.
+Json page_access(const std::optional<kube::AccessList>& list) {
+  if (!list) return nullptr;
+  const auto names = [](const auto& all) { return all ? Json(*all) : Json(nullptr); };
+  return {{"namespaces", names(list->namespaces)}, {"qos", names(list->qos)}};
+}
+
+// Whether jobs share its cores by taking turns, and how many.
+Json page_share(const kube::PartitionSpec& spec) {
+  const kube::OverSubscribe share = spec.over_subscribe.value_or(kube::OverSubscribe{});
+  return {{"policy", kube::to_string(share.policy.value_or(kube::OverSubscribePolicy::kNever))},
+          {"max", share.max_share ? Json(*share.max_share) : Json(nullptr)}};
+}
+
+// Who has submitted it; "" if it does not say.
+std::string page_user(const kube::Job& job) {
+  const auto found = job.metadata.annotations.find(std::string{kube::kAnnotationUser});
+  return found == job.metadata.annotations.end() ? "" : found->second;
+}
+
 // What a job has and each task of an array, too.
 Json page_state(const kube::Job& job, const std::optional<QueueLine>& line,
                 const std::vector<PageStay>& stays) {
@@ -169,6 +190,12 @@ void follow_stays(std::vector<PageStay>& stays, const kube::JobStatus& status, b
   if (is_open && stays.back().hostlist != hostlist) {
     stays.back().to = is_over ? status.end_time.value_or(now) : now;
   }
+  // One that had ended before the page was opened is where its status says.
+  if (is_over && stays.empty() && status.allocation && status.start_time && status.end_time) {
+    stays.push_back({.hostlist = status.allocation->hostlist,
+                     .from = *status.start_time,
+                     .to = status.end_time});
+  }
   if (hostlist.empty() || (!stays.empty() && !stays.back().to)) return;
   // A job that ran before the page was opened has been there since its start.
   const bool is_first = stays.empty();
@@ -184,6 +211,7 @@ std::string page_job(const std::shared_ptr<const kube::Job>& job,
   Json json = page_state(*job, line, stays);
   json.update(
       {{"ns", job->metadata.ns},
+       {"user", page_user(*job)},
        {"name", job->metadata.name},
        {"batchJob", batch_job_of(*job)},
        {"priority", status.priority.value_or(0)},
@@ -245,6 +273,9 @@ std::string page_partition(const kube::Partition& partition,
                     {"state", kube::to_string(spec.state.value_or(kube::PartitionState::kUp))},
                     {"tier", spec.priority_tier.value_or(1)},
                     {"maxTime", page_duration(spec.limits ? spec.limits->max_time : std::nullopt)},
+                    {"allow", page_access(spec.allow)},
+                    {"deny", page_access(spec.deny)},
+                    {"share", page_share(spec)},
                     {"nodes", partition.status.nodes.value_or(0)},
                     {"jobs", counts},
                     {"unusable", unusable}});

@@ -1,5 +1,6 @@
 #include "cli/cluster/page_tasks.h"
 
+#include <algorithm>
 #include <memory>
 #include <set>
 
@@ -95,7 +96,10 @@ void PageTasks::end(const kube::Job& array, int number, kube::JobState state, ba
   const auto known = tasks_.find(oldest);
   // It may run again meanwhile.
   if (known == tasks_.end() || !known->second.contains(oldest_number)) return;
-  if (known->second.at(oldest_number).has_ended) drop(oldest, oldest_number);
+  const Task& last = known->second.at(oldest_number);
+  if (!last.has_ended) return;
+  forgotten_ = std::max(forgotten_, last.stays.back().to.value_or(now));
+  drop(oldest, oldest_number);
 }
 
 }  // namespace cli

@@ -33,6 +33,9 @@ class PageTasks {
   // is not an array.
   bool on_array_gone(const kube::Job& array, base::Instant now);
 
+  // The end of the last run that was dropped to make room; 1970 if none was.
+  base::Instant forgotten() const { return forgotten_; }
+
  private:
   // Of all arrays together.
   static constexpr std::size_t kEndedMax = 2000;
@@ -49,6 +52,7 @@ class PageTasks {
   dashboard::Board& board_;
   std::map<std::string, std::map<int, Task>> tasks_;  // by UID of the array and number
   std::deque<std::pair<std::string, int>> ended_;     // the oldest first
+  base::Instant forgotten_{};
 };
 
 }  // namespace cli

@@ -1,6 +1,9 @@
 // The page against the in-memory API server: what its board says agrees with `queue -o json`.
 #include <gmock/gmock.h>
 
+#include <unistd.h>
+
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -9,8 +12,11 @@
 #include "cli/cluster/page_control.h"
 #include "cli/cluster/page_feed.h"
 #include "cli/cluster/page_objects.h"
+#include "cli/cluster/page_records.h"
+#include "cli/testing/has_records.h"
 #include "cli/testing/program_fixture.h"
 #include "kube/api/node.h"
+#include "records/store.h"
 
 namespace cli {
 namespace {
@@ -202,6 +208,205 @@ TEST_F(Page, KeepsThePast) {
   EXPECT_EQ(stay["to"], base::micros_since_epoch(now()));
 }
 
+// Who may use a partition, and how jobs share it, as its spec says.
+TEST_F(Page, SaysWhoMayUseAPartition) {
+  kube::Partition partition;
+  partition.metadata.name = "few";
+  partition.spec.nodes.hostlist = "n12";
+  EXPECT_EQ(Json::parse(page_partition(partition, {}))["allow"], Json());
+  partition.spec.allow = kube::AccessList{.namespaces = {{"team-a", "team-b"}}};
+  partition.spec.deny = kube::AccessList{.qos = {{"low"}}};
+  partition.spec.over_subscribe =
+      kube::OverSubscribe{.policy = kube::OverSubscribePolicy::kForce, .max_share = 3};
+  const Json json = Json::parse(page_partition(partition, {}));
+  EXPECT_EQ(json["allow"], Json::parse(R"({"namespaces": ["team-a", "team-b"], "qos": null})"));
+  EXPECT_EQ(json["deny"], Json::parse(R"({"namespaces": null, "qos": ["low"]})"));
+  EXPECT_EQ(json["share"], Json::parse(R"({"policy": "Force", "max": 3})"));
+}
+
+TEST_F(Page, SaysWhoHasSubmittedAJob) {
+  kube::ObjectMeta metadata;
+  metadata.annotations = {{"kubegang.io/user", "ann"}, {"other", "x"}};
+  const kube::Job job =
+      add_job("team-a", "train", {}, {.state = kube::JobState::kPending}, metadata);
+  dashboard::Board board;
+  const PageFeed feed{session(), "", board};
+  until([&] { return board_json(board)["jobs"].contains(job.metadata.uid); });
+  EXPECT_EQ(board_json(board)["jobs"][job.metadata.uid]["user"], "ann");
+}
+
+// Goal: a job that had ended before the page was opened, and whose object is still there, is drawn.
+TEST_F(Page, KnowsWhereAJobWasThatHadEnded) {
+  const kube::Job job = add_job("team-a", "over", {},
+                                {.state = kube::JobState::kCompleted,
+                                 .job_id = 5,
+                                 .allocation = on("n[12-13]"),
+                                 .start_time = now() - seconds{40},
+                                 .end_time = now() - seconds{10}});
+  dashboard::Board board;
+  const PageFeed feed{session(), "", board};
+  until([&] { return board_json(board)["jobs"].contains(job.metadata.uid); });
+  const Json stays = board_json(board)["jobs"][job.metadata.uid]["stays"];
+  ASSERT_EQ(stays.size(), 1);
+  EXPECT_EQ(stays[0]["on"], Json({"n12", "n13"}));
+  EXPECT_EQ(stays[0]["from"], base::micros_since_epoch(now() - seconds{40}));
+  EXPECT_EQ(stays[0]["to"], base::micros_since_epoch(now() - seconds{10}));
+}
+
+// Goal: the board keeps a thousand jobs that have ended, and says from when on it is complete.
+TEST_F(Page, SaysSinceWhenThePastIsWhole) {
+  dashboard::Board board;
+  const PageFeed feed{session(), "", board};
+  const auto whole = [&] { return board_json(board)["about"]["server"]["whole"]; };
+  until([&] { return feed.has_synced() && !whole().is_null(); });
+  EXPECT_EQ(whole(), base::micros_since_epoch(now()));
+  const auto run_and_remove = [&](int number) {
+    const kube::Job job = add_job("team-a", "j" + std::to_string(number), {},
+                                  {.state = kube::JobState::kCompleted,
+                                   .job_id = number,
+                                   .allocation = on("n12"),
+                                   .start_time = now() - seconds{1},
+                                   .end_time = now()});
+    ASSERT_TRUE(client_.remove<kube::Job>({job.metadata.ns, job.metadata.name}).ok());
+  };
+  clock_.advance(seconds{1});
+  const std::int64_t first_end = base::micros_since_epoch(now());
+  run_and_remove(1);
+  clock_.advance(seconds{1});
+  for (int i = 2; i <= 1001; ++i) run_and_remove(i);
+  until([&] {
+    clock_.advance(std::chrono::milliseconds{100});  // changes are published within a while
+    return whole() == first_end;
+  });
+}
+
+// The runs that records remember, beside those that the page watches.
+class PageWithRecords : public Page {
+ protected:
+  PageWithRecords() {
+    std::filesystem::remove(file_);
+    writer_.emplace(std::move(*records::Writer::open(file_, now())));
+    has_records_.reader.emplace(std::move(*records::Reader::open(file_)));
+  }
+  ~PageWithRecords() override { std::filesystem::remove(file_); }
+
+  void record(const std::string& ns, std::int64_t id, seconds ago, seconds ran,
+              std::optional<std::int32_t> task = {}) {
+    const records::Record run{.cluster = "kubegang",
+                              .job_uid = "uid-" + std::to_string(id),
+                              .task = task,
+                              .job_id = id,
+                              .ns = ns,
+                              .object = "train-" + std::to_string(id),
+                              .name = "train",
+                              .user = "ann",
+                              .partition = "batch",
+                              .nodes = 2,
+                              .hostlist = "n[12-13]",
+                              .allocated_nodes = 2,
+                              .submit_time = now() - ago - seconds{5},
+                              .start_time = now() - ago,
+                              .end_time = now() - ago + ran,
+                              .elapsed = ran,
+                              .state = records::RecordState::kFailed,
+                              .exit_code = 3};
+    const std::vector<records::Change> changes = {records::Written{.record = run}};
+    ASSERT_TRUE(writer_->write(changes).ok());
+  }
+  Json past(Json question) {
+    question.update({{"from", base::micros_since_epoch(now() - seconds{3600})},
+                     {"until", base::micros_since_epoch(now())}});
+    const auto answer = page_records(session_of_records(), question.dump());
+    EXPECT_TRUE(answer.ok()) << answer.error().message;
+    return answer ? Json::parse(*answer) : Json{};
+  }
+  Session session_of_records() const {
+    return {
+        .client = records_client_, .clock = clock_, .sleeper = *session_sleeper_, .ns = "team-a"};
+  }
+
+  HasRecords has_records_{transport_};
+  const kube::Client records_client_{has_records_, clock_, sleeper_, {}};
+  const std::string file_ = testing::TempDir() + "/page" + std::to_string(::getpid()) + ".db";
+  std::optional<records::Writer> writer_;
+};
+
+TEST_F(PageWithRecords, ARunIsAJobAsOnTheBoard) {
+  record("team-a", 7, seconds{600}, seconds{60});
+  record("team-a", 8, seconds{7200}, seconds{60});  // before what is asked about
+  record("team-b", 9, seconds{300}, seconds{30}, 4);
+  const Json answer = past(Json::object());
+  EXPECT_EQ(answer["next"], "");
+  EXPECT_EQ(answer["since"], base::micros_since_epoch(now()));
+  ASSERT_EQ(answer["runs"].size(), 2) << answer;
+  const Json& run = answer["runs"][0];
+  EXPECT_EQ(run["uid"], "uid-7");
+  EXPECT_FALSE(run.contains("task"));
+  const Json& job = run["job"];
+  EXPECT_EQ(job["id"], 7);
+  EXPECT_EQ(job["ns"], "team-a");
+  EXPECT_EQ(job["name"], "train-7");
+  EXPECT_EQ(job["user"], "ann");
+  EXPECT_EQ(job["partition"], "batch");
+  EXPECT_EQ(job["state"], "F");
+  EXPECT_EQ(job["exit"], 3);
+  EXPECT_EQ(job["ran"]["elapsed"], 60'000'000);
+  EXPECT_EQ(job["submit"], base::micros_since_epoch(now() - seconds{605}));
+  EXPECT_EQ(
+      job["stays"],
+      Json::parse(R"([{"on": ["n12", "n13"], "from": )" +
+                  std::to_string(base::micros_since_epoch(now() - seconds{600})) + ", \"to\": " +
+                  std::to_string(base::micros_since_epoch(now() - seconds{540})) + "}]"));
+  EXPECT_EQ(answer["runs"][1]["task"], 4);
+  EXPECT_EQ(past({{"jobs", {9}}})["runs"].size(), 1);
+}
+
+TEST_F(PageWithRecords, ALargePastComesInPages) {
+  for (int i = 1; i <= 1001; ++i) record("team-a", i, seconds{600}, seconds{60});
+  const Json first = past(Json::object());
+  EXPECT_EQ(first["runs"].size(), 1000);
+  const Json second = past({{"next", first["next"]}});
+  EXPECT_EQ(second["runs"].size(), 1);
+  EXPECT_EQ(second["next"], "");
+}
+
+// The API server decides; the browser asks for each namespace then.
+TEST_F(PageWithRecords, AReaderGetsTheNamespacesThatTheyMayRead) {
+  record("team-a", 7, seconds{600}, seconds{60});
+  record("team-b", 8, seconds{600}, seconds{60});
+  has_records_.only = "team-b";
+  const std::string window =
+      R"("from": 0, "until": )" + std::to_string(base::micros_since_epoch(now()));
+  const auto all = page_records(session_of_records(), "{" + window + "}");
+  ASSERT_FALSE(all.ok());
+  EXPECT_EQ(all.error().code, base::Code::kPermissionDenied);
+  const Json one = past({{"ns", "team-b"}});
+  ASSERT_EQ(one["runs"].size(), 1);
+  EXPECT_EQ(one["runs"][0]["job"]["ns"], "team-b");
+}
+
+TEST_F(PageWithRecords, WithoutRecordsThereIsASentence) {
+  const std::string window = R"({"from": 0, "until": 5})";
+  const auto none = page_records(session(), window);
+  ASSERT_FALSE(none.ok());
+  EXPECT_EQ(none.error().code, base::Code::kNotFound);
+  EXPECT_EQ(none.error().message, "this cluster keeps no records");
+}
+
+TEST_F(PageWithRecords, TheQuestionIsChecked) {
+  for (const char* text :
+       {"", "[]", "{}", R"({"from": 5})", R"({"from": "5", "until": 6})",
+        R"({"from": 6, "until": 6})", R"({"from": -1, "until": 6})",
+        R"({"from": 0, "until": 9000000000000000000})", R"({"from": 0, "until": 5, "ns": "../x"})",
+        R"({"from": 0, "until": 5, "ns": 7})", R"({"from": 0, "until": 5, "next": []})",
+        R"({"from": 0, "until": 5, "jobs": "7"})", R"({"from": 0, "until": 5, "jobs": ["7"]})",
+        R"({"from": 0, "until": 5, "next": "nonsense"})"}) {
+    const auto answer = page_records(session_of_records(), text);
+    ASSERT_FALSE(answer.ok()) << text;
+    EXPECT_EQ(answer.error().code, base::Code::kInvalidArgument) << text << answer.error().message;
+  }
+}
+
 // A partition with a selector has the nodes with that label, and loses one with its label.
 TEST_F(Page, SelectorsFindNodes) {
   kube::Partition labeled;
@@ -255,10 +460,12 @@ TEST_F(Page, AnArrayIsItsBegunTasksAndARange) {
                            .succeeded = "0-98",
                            .failed = "99"};
   for (int task = 100; task < 150; ++task) status.tasks.push_back(running(task, "n12"));
-  kube::Job sweep = add_job(
-      "team-a", "sweep", {.array = kube::JobArray{.tasks = "0-9999", .parallelism = 50}},
-      {.state = kube::JobState::kRunning, .reason = "JobArrayTaskLimit", .job_id = 7,
-       .array = status});
+  kube::Job sweep =
+      add_job("team-a", "sweep", {.array = kube::JobArray{.tasks = "0-9999", .parallelism = 50}},
+              {.state = kube::JobState::kRunning,
+               .reason = "JobArrayTaskLimit",
+               .job_id = 7,
+               .array = status});
   dashboard::Board board;
   const PageFeed feed{session(), "", board};
   until([&] { return feed.has_synced(); });
@@ -300,10 +507,9 @@ TEST_F(Page, AnArrayIsItsBegunTasksAndARange) {
 // A task that waits for its first start by itself (it is held) has no past when it is like the
 // others again. With the object of the array the tasks end that were seen to run.
 TEST_F(Page, TasksThatNeverRanGoAwayAndOthersStay) {
-  kube::ArrayStatus status{.tasks = {running(1, "n12"),
-                                     {.task = 2,
-                                      .state = kube::JobState::kPending,
-                                      .reason = "JobHeldUser"}}};
+  kube::ArrayStatus status{
+      .tasks = {running(1, "n12"),
+                {.task = 2, .state = kube::JobState::kPending, .reason = "JobHeldUser"}}};
   kube::Job sweep = add_job("team-a", "sweep", {.array = kube::JobArray{.tasks = "1-9"}},
                             {.state = kube::JobState::kRunning, .array = status});
   dashboard::Board board;

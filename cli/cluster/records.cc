@@ -1,6 +1,7 @@
 #include "cli/cluster/records.h"
 
 #include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -28,36 +29,47 @@ std::string parameters_of(const RecordQuery& query) {
   return text;
 }
 
-base::Status add_page(const nlohmann::json& page, RecordedJobs& read, std::string& next) {
+base::Result<RecordPage> read_page(const nlohmann::json& json) {
   const base::Error strange{base::Code::kInternal, "records: no list was answered"};
-  if (!page.is_object() || !page.contains("items") || !page["items"].is_array()) return strange;
-  for (const nlohmann::json& item : page["items"]) {
+  if (!json.is_object() || !json.contains("items") || !json["items"].is_array()) return strange;
+  RecordPage page;
+  for (const nlohmann::json& item : json["items"]) {
     if (!item.is_object() || !item.contains("record")) return strange;
     auto record = records::decode_record(item["record"]);
     if (!record) return record.error();
-    read.records.push_back(std::move(*record));
+    page.records.push_back(std::move(*record));
   }
-  const nlohmann::json metadata = page.value("metadata", nlohmann::json::object());
+  const nlohmann::json metadata = json.value("metadata", nlohmann::json::object());
   if (!metadata.is_object()) return strange;
   const auto since = kube::parse_instant(metadata.value("recordedSince", ""));
   if (!since) return since.error().with_context("records: metadata.recordedSince");
-  read.since = *since;
-  next = metadata.value("continue", "");
-  return {};
+  page.since = *since;
+  page.next = metadata.value("continue", "");
+  return page;
+}
+
+base::Result<RecordPage> ask_for_page(const Session& session, const std::string& ns,
+                                      const RecordQuery& query, const std::string& next) {
+  const std::string path =
+      std::string{kPath} + (ns.empty() ? "" : "/namespaces/" + ns) + "/records";
+  const std::string place = next.empty() ? "" : "&continue=" + kube::percent_encode(next);
+  const auto answer =
+      session.client.call_json(kube::Method::kGet, path + parameters_of(query) + place);
+  if (!answer) return answer.error();
+  return read_page(*answer);
 }
 
 base::Result<RecordedJobs> read_in(const Session& session, const std::string& ns,
                                    const RecordQuery& query) {
-  const std::string path =
-      std::string{kPath} + (ns.empty() ? "" : "/namespaces/" + ns) + "/records";
-  const std::string parameters = parameters_of(query);
   RecordedJobs read;
   std::string next;
-  for (std::size_t page = 0; page < kPages; ++page) {
-    const std::string place = next.empty() ? "" : "&continue=" + next;
-    const auto answer = session.client.call_json(kube::Method::kGet, path + parameters + place);
-    if (!answer) return answer.error();
-    if (const base::Status added = add_page(*answer, read, next); !added) return added.error();
+  for (std::size_t count = 0; count < kPages; ++count) {
+    auto page = ask_for_page(session, ns, query, next);
+    if (!page) return page.error();
+    read.records.insert(read.records.end(), std::make_move_iterator(page->records.begin()),
+                        std::make_move_iterator(page->records.end()));
+    read.since = page->since;
+    next = std::move(page->next);
     if (next.empty()) return read;
   }
   return base::invalid_argument("more than " + std::to_string(kPages * kPageMax) +
@@ -75,6 +87,13 @@ bool may_have_records(const Session& session) {
 }
 
 }  // namespace
+
+base::Result<RecordPage> read_record_page(const Session& session, const std::string& ns,
+                                          const RecordQuery& query, const std::string& next) {
+  auto page = ask_for_page(session, ns, query, next);
+  if (page || may_have_records(session)) return page;
+  return base::Error{base::Code::kNotFound, "this cluster keeps no records"};
+}
 
 base::Result<RecordedJobs> read_records(const Session& session, const RecordQuery& query) {
   if (!may_have_records(session)) return RecordedJobs{};

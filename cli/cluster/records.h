@@ -31,6 +31,18 @@ struct RecordedJobs {
   std::optional<base::Instant> since{};  // absent: the cluster keeps no records
 };
 
+// A part of an answer, for those who show it bit by bit.
+struct RecordPage {
+  std::vector<records::Record> records;
+  base::Instant since{};  // when records begin
+  std::string next{};     // asks for the page after it; "": it is the last one
+};
+
+// Of namespace `ns`, "" = all; `next` is what the page before it has said. kNotFound: the cluster
+// keeps no records; kPermissionDenied: the user may not list those.
+base::Result<RecordPage> read_record_page(const Session& session, const std::string& ns,
+                                          const RecordQuery& query, const std::string& next = "");
+
 // Of all namespaces, or of the session's own if the others may not be read. A cluster without
 // records has none; an error: it has, and they cannot be read.
 base::Result<RecordedJobs> read_records(const Session& session, const RecordQuery& query);

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "cli/cluster/page_sooner.h"
 #include "cli/cluster/page_whatif.h"
 #include "cli/slurm/slurm_program.h"
 #include "cli/testing/program_fixture.h"
@@ -24,7 +25,9 @@ class AnswersQuestions final : public kube::Sleeper {
     const auto jobs = client_.list<kube::Job>();
     if (!jobs) return jobs.error();
     for (const kube::Job& job : jobs->items) {
+      if (!job.spec.test_only.value_or(false)) continue;
       asked = job;
+      all_asked.push_back(job.spec);
       kube::Job changed = job;
       changed.status = status;
       const auto written = client_.patch_status_from(job, changed);
@@ -35,6 +38,7 @@ class AnswersQuestions final : public kube::Sleeper {
 
   kube::JobStatus status;
   kube::Job asked;
+  std::vector<kube::JobSpec> all_asked;
 
  private:
   kube::ManualSleeper& sleeper_;
@@ -173,6 +177,59 @@ TEST_F(WhatIf, ThePageSaysWhatIsWrong) {
   EXPECT_THAT(why(R"({"ns": "default"})"),
               HasSubstr("to ask takes the right to create jobs in namespace default: "));
   EXPECT_TRUE(is_nothing_left());
+}
+
+// Goal: what would make a job sooner is asked of the operator, one change at a time, of the job's
+// own spec.
+TEST_F(WhatIf, ThePageAsksWhatWouldMakeAJobSooner) {
+  for (const char* name : {"batch", "fast"}) {
+    kube::Partition partition;
+    partition.metadata.name = name;
+    partition.spec.nodes.hostlist = "n[12-15]";
+    ASSERT_TRUE(client_.create(partition));
+  }
+  kube::JobSpec spec;
+  spec.partitions = {"batch"};
+  spec.resources.nodes = kube::JobNodes{.min = 4};
+  spec.resources.memory_per_node = kube::Bytes{1 << 30};
+  spec.schedule.time_limit = minutes{121};
+  add_job("default", "waits", spec, {.state = kube::JobState::kPending, .job_id = 3});
+  const auto answer = page_sooner(session(), R"({"ns": "default", "name": "waits"})");
+  ASSERT_TRUE(answer) << answer.error().message;
+  const auto json = nlohmann::json::parse(*answer);
+  EXPECT_EQ(json["same"]["start"], base::micros_since_epoch(*answers_.status.forecast->start_time));
+  std::vector<std::string> changes;
+  for (const auto& variant : json["variants"]) changes.push_back(variant["change"]);
+  EXPECT_EQ(changes,
+            (std::vector<std::string>{"with a time limit of 1:00:00", "with a time limit of 30:00",
+                                      "on 2 nodes", "in partition fast"}));
+  ASSERT_EQ(answers_.all_asked.size(), 5);
+  for (kube::JobSpec& asked : answers_.all_asked) {
+    EXPECT_EQ(asked.test_only, true);
+    EXPECT_EQ(asked.resources.memory_per_node, spec.resources.memory_per_node);
+  }
+  EXPECT_EQ(answers_.all_asked[1].schedule.time_limit, minutes{60});
+  EXPECT_EQ(answers_.all_asked[3].resources.nodes->min, 2);
+  EXPECT_EQ(answers_.all_asked[4].partitions, std::vector<std::string>{"fast"});
+  EXPECT_EQ(client_.list<kube::Job>()->items.size(), 1) << "no question is left";
+}
+
+TEST_F(WhatIf, ThePageSaysWhyNothingWouldMakeAJobSooner) {
+  const auto why = [&](const std::string& name) {
+    const auto answer = page_sooner(session(), R"({"ns": "default", "name": ")" + name + "\"}");
+    return answer ? "" : answer.error().message;
+  };
+  add_job("default", "runs", {}, {.state = kube::JobState::kRunning});
+  add_job("default", "held", {.control = {.hold = true}}, {.state = kube::JobState::kPending});
+  add_job("default", "sweep", {.array = kube::JobArray{.tasks = "1-6"}},
+          {.state = kube::JobState::kPending});
+  EXPECT_EQ(why("runs"), "the job does not wait");
+  EXPECT_EQ(why("held"), "it is held: release it");
+  EXPECT_THAT(why("sweep"), HasSubstr("an array's tasks start one by one"));
+  EXPECT_THAT(why("none"), HasSubstr("not found"));
+  EXPECT_EQ(why(""), "ns and name must name a job");
+  EXPECT_FALSE(page_sooner(session(), "[]").ok());
+  EXPECT_TRUE(answers_.all_asked.empty());
 }
 
 // A question is no job that a queue shows.

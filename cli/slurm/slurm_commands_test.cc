@@ -20,6 +20,7 @@
 #include "cli/slurm/scontrol_show.h"
 #include "cli/slurm/slurm_program.h"
 #include "cli/slurm/squeue_command.h"
+#include "cli/testing/has_records.h"
 #include "cli/testing/program_fixture.h"
 #include "kube/api/pod.h"
 #include "kube/clock.h"
@@ -243,42 +244,6 @@ class CountsJobs final : public kube::Transport {
   }
 
   std::int64_t sent = 0;
-
- private:
-  kube::Transport& inner_;
-};
-
-// Answers for the records of a database, as the API server does that passes such requests on.
-class HasRecords final : public kube::Transport {
- public:
-  explicit HasRecords(kube::Transport& inner) : inner_{inner} {}
-
-  base::Result<kube::Response> send(const kube::Request& request) override {
-    if (reader && request.path == "/apis") {
-      return kube::Response{
-          .status = 200,
-          .body = R"({"kind": "APIGroupList", "groups": [{"name": "records.kubegang.io"}]})"};
-    }
-    if (!request.path.starts_with("/apis/records.kubegang.io/")) return inner_.send(request);
-    // As a real API server answers for a group that it does not serve.
-    if (!reader) return kube::Response{.status = 404, .body = "404 page not found\n"};
-    const std::size_t end = std::min(request.path.find('?'), request.path.size());
-    records::ApiRequest asked{.method = "GET", .path = request.path.substr(0, end)};
-    std::istringstream parameters{request.path.substr(std::min(end + 1, request.path.size()))};
-    for (std::string one; std::getline(parameters, one, '&');) {
-      const std::size_t equals = one.find('=');
-      asked.query[one.substr(0, equals)] = kube::percent_decode(one.substr(equals + 1));
-    }
-    const records::ApiAnswer answer = records::answer_of(asked, *reader, "kubegang");
-    return kube::Response{.status = answer.status, .body = answer.body};
-  }
-  base::Status stream(const kube::Request& request,
-                      const std::function<bool(std::string_view)>& on_line,
-                      std::stop_token stop) override {
-    return inner_.stream(request, on_line, std::move(stop));
-  }
-
-  std::optional<records::Reader> reader{};
 
  private:
   kube::Transport& inner_;

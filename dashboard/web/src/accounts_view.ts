@@ -36,6 +36,7 @@ export class AccountsView {
   readonly root: HTMLElement;
   private readonly body = element("tbody");
   private readonly table: HTMLTableElement;
+  private readonly hint: HTMLElement;
   private readonly said = element("div", { class: "empty" }, element("p", { class: "faint" }, "Reading the accounts…"));
   private readAt = -Infinity;
   private isReading = false;
@@ -44,10 +45,10 @@ export class AccountsView {
     const heads = ["Account", "Namespace", "Shares", "Usage against share", "Used", "Fair share"];
     this.table = element("table", { class: "accounts", hidden: "" }, element("thead", {},
       element("tr", {}, ...heads.map((head) => element("th", { scope: "col" }, head)))), this.body);
-    this.root = element("section", { class: "accountsview", "aria-label": "Accounts" },
-      element("p", { class: "hint" }, "A bar is what an account has used of all that was used on its level, with older use counting less; " +
-        "the line is its share. An account whose bar ends before the line has used less than its share, so its jobs go first."),
-      this.said, element("div", { class: "tablebox" }, this.table));
+    this.hint = element("p", { class: "hint", hidden: "" }, "A bar is what an account has used of all that was used on its level, with older use counting less; " +
+        "the line is its share. An account whose bar ends before the line has used less than its share, so its jobs go first.");
+    this.root = element("section", { class: "accountsview", "aria-label": "Accounts" }, this.hint, this.said,
+      element("div", { class: "tablebox" }, this.table));
   }
 
   update(): void {
@@ -69,7 +70,7 @@ export class AccountsView {
   }
 
   private teach(why: string): void {
-    this.table.hidden = true;
+    this.table.hidden = this.hint.hidden = true;
     this.said.hidden = false;
     const isEmpty = why.includes("no accounts");
     this.said.replaceChildren(element("h2", {}, isEmpty ? "No accounts yet" : "No answer"),
@@ -79,7 +80,7 @@ export class AccountsView {
 
   private show(shares: Share[]): void {
     this.said.hidden = true;
-    this.table.hidden = false;
+    this.table.hidden = this.hint.hidden = false;
     const depth = depths(shares);
     this.body.replaceChildren(...shares.map((each, i) => {
       const isRoot = i === 0;

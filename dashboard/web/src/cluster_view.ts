@@ -1,8 +1,9 @@
-// The cluster as a whole: how much of it is used, how long jobs wait, and its partitions. From what has been watched, so
-// the charts begin when the page's server did; jobs that ran on then are drawn from their start.
+// The cluster as a whole: how much of it is used, how long jobs wait, and its partitions. From what has been watched, and
+// what records remember of the time before.
 import { Chart } from "./chart.ts";
 import { jobColor } from "./color.ts";
-import { isFinal, isWaiting, naturally, type Job, type State } from "./state.ts";
+import { type Past } from "./past.ts";
+import { isFinal, isWaiting, naturally, type Job, type Partition, type State } from "./state.ts";
 import { clockText, element, runTimeText, spanText } from "./text.ts";
 
 const SPANS = [["10 min", 600e6], ["1 h", 3600e6], ["6 h", 6 * 3600e6], ["1 day", 86400e6]] as const;
@@ -53,6 +54,7 @@ export function waits(state: State): { uid: string; start: number; wait: number;
     add(uid, job);
     if (job.array) for (const task of state.tasksOf(uid)) add(task.uid, task.job);
   }
+  for (const { uid, job } of state.runs()) add(uid, job);
   return all;
 }
 
@@ -61,6 +63,23 @@ export function median(values: number[]): number | null {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.floor((sorted.length - 1) / 2)]!;
 }
+
+/** "all", "namespaces a, b", "all but QOS low". */
+export function whoMay({ allow, deny }: Pick<Partition, "allow" | "deny">): string {
+  const say = (list: Partition["allow"]) => [list?.namespaces ? `namespaces ${list.namespaces.join(", ")}` : "",
+    list?.qos ? `QOS ${list.qos.join(", ")}` : ""].filter((text) => text !== "");
+  const but = say(deny);
+  return (say(allow).join(" with ") || "all") + (but.length > 0 ? ` but ${but.join(", ")}` : "");
+}
+
+/** How jobs share its cores. */
+export function shareText({ policy, max }: Partition["share"]): string {
+  if (policy === "Exclusive") return "whole nodes";
+  if (policy === "Never") return "no turns";
+  return `turns of ${max ?? 4}${policy === "OnRequest" ? ", if asked for" : ""}`;
+}
+
+const HEADS = ["Partition", "State", "Tier", "Sharing", "Who may", "Nodes", "No new jobs", "Running", "Suspended", "Waiting", "Median wait", "Longest job"];
 
 export class ClusterView {
   readonly root: HTMLElement;
@@ -71,16 +90,15 @@ export class ClusterView {
   private readonly span = element("select", { "aria-label": "Time that the charts show" });
   private drawn = 0;
 
-  constructor(private readonly state: State) {
+  constructor(private readonly state: State, private readonly past: Past) {
     for (const [label, micros] of SPANS) this.span.append(element("option", { value: String(micros) }, label));
     this.span.value = String(SPANS[1][1]);
     this.span.addEventListener("change", () => this.update(true));
-    const heads = ["Partition", "State", "Tier", "Nodes", "No new jobs", "Running", "Suspended", "Waiting", "Median wait", "Longest job"];
     this.root = element("section", { class: "cluster", "aria-label": "Cluster" },
       element("div", { class: "tools" }, this.tiles, this.span),
       element("div", { class: "charts" }, this.use.root, this.waiting.root),
       element("div", { class: "tablebox" }, element("table", { class: "partitions" },
-        element("thead", {}, element("tr", {}, ...heads.map((head) => element("th", { scope: "col" }, head)))), this.body)));
+        element("thead", {}, element("tr", {}, ...HEADS.map((head) => element("th", { scope: "col" }, head)))), this.body)));
   }
 
   update(atOnce = false): void {
@@ -88,6 +106,7 @@ export class ClusterView {
     if (!atOnce && clock - this.drawn < REFRESH_MS) return;
     this.drawn = clock;
     const now = this.state.now();
+    this.past.want(this.from, now);
     const nodes = this.state.groups().flatMap((group) => group.nodes);
     const all = waits(this.state);
     this.drawUse(nodes, now);
@@ -128,7 +147,7 @@ export class ClusterView {
     const from = this.from;
     const steps = busyNodes(this.state, nodes, from, now);
     const max = Math.max(1, nodes.length);
-    const watched = Math.max(from, this.state.began);
+    const watched = Math.max(from, this.past.knownSince(from));
     let sum = 0;
     steps.forEach((step, i) => {
       const end = steps[i + 1]?.at ?? now;
@@ -136,8 +155,7 @@ export class ClusterView {
     });
     const part = now > watched ? Math.round((sum / (now - watched) / max) * 100) : 0;
     const ticks = [0, 0.5, 1].map((each) => ({ at: each * max, text: `${each * 100} %` }));
-    const text = `${part} % of the nodes had a job, on average since ${clockText(watched)}.` +
-      (this.state.began > from ? " Before that: jobs that ran on when the page began." : "");
+    const text = `${part} % of the nodes had a job, on average since ${clockText(watched)}. ${this.past.note(from)}`.trim();
     this.use.draw({ from, to: now, max, scale: (v) => v / max, ticks }, text, (c, x, y, style) => {
       c.fillStyle = style.getPropertyValue("--link");
       steps.forEach((step, i) => {
@@ -179,7 +197,7 @@ export class ClusterView {
       const middle = median(all.filter((each) => each.partition === name).map((each) => each.wait));
       const unusable = partition.unusable.reduce((sum, group) => sum + group.count, 0);
       const why = partition.unusable.map((group) => group.message || group.reason).join("; ");
-      return [name + (partition.default ? " (default)" : ""), partition.state, String(partition.tier),
+      return [name + (partition.default ? " (default)" : ""), partition.state, String(partition.tier), shareText(partition.share), whoMay(partition),
         String(partition.nodes || partition.on.length), unusable > 0 ? `${unusable}: ${why}` : "0",
         ...[partition.jobs?.running, partition.jobs?.suspended, partition.jobs?.pending].map((count) => String(count ?? "–")),
         middle === null ? "–" : spanText(middle), partition.maxTime === null ? "no limit" : runTimeText(partition.maxTime)];
@@ -188,8 +206,7 @@ export class ClusterView {
     if (this.body.dataset["shown"] === key) return;
     this.body.dataset["shown"] = key;
     this.body.replaceChildren(...rows.map((texts) => element("tr", {}, ...texts.map((text, i) => {
-      const head = ["", "State", "Tier", "Nodes", "No new jobs", "Running", "Suspended", "Waiting", "Median wait", "Longest job"][i]!;
-      return element("td", { "data-head": head }, text);
+      return element("td", { "data-head": i === 0 ? "" : HEADS[i]! }, text);
     }))));
   }
 }

@@ -4,9 +4,11 @@ import { Actions, type Refusals } from "./actions.ts";
 import { jobColor } from "./color.ts";
 import { LifeLine } from "./life.ts";
 import { nextSwitch, share } from "./run.ts";
-import { isWaiting, type Job, type State } from "./state.ts";
+import { type Past } from "./past.ts";
+import { SoonerView } from "./sooner.ts";
+import { isWaiting, type Job, type Run, type State } from "./state.ts";
 import { TasksTable } from "./tasks_table.ts";
-import { clockText, element, reasonText, runTimeText, shellWord, stateText } from "./text.ts";
+import { clockText, element, instantText, reasonText, runTimeText, shellWord, stateText } from "./text.ts";
 
 interface Details {
   explain: { lines: { label: string; text: string }[] };
@@ -24,14 +26,17 @@ export class JobPanel {
   private readonly facts = element("div");
   private life = new LifeLine();
   private readonly actions: Actions;
+  private readonly sooner = new SoonerView();
   private readonly tasks: TasksTable;
   private timer = 0;
   private readBy = 0;
   private awaited: Job | null = null; // as it was when something was asked for
+  private runs: Run[] = []; // by records
 
   constructor(
     private readonly root: HTMLElement,
     private readonly state: State,
+    private readonly past: Past,
     private readonly close: () => void,
   ) {
     this.actions = new Actions(() => (this.awaited = this.find()?.[1] ?? null));
@@ -48,8 +53,10 @@ export class JobPanel {
     this.shown = name;
     this.details = "";
     this.awaited = null;
+    this.runs = [];
     this.life = new LifeLine();
     this.actions.reset();
+    this.sooner.reset();
     this.tasks.root.hidden = true;
     window.clearTimeout(this.timer);
     this.root.hidden = name === "";
@@ -62,12 +69,26 @@ export class JobPanel {
     const close = element("button", { type: "button", class: "close", "aria-label": "Close" }, "×");
     close.addEventListener("click", () => this.close());
     const title = element("h2", { tabindex: "-1" }, dot, own);
-    this.root.replaceChildren(close, title, element("p", { class: "faint" }, `namespace ${ns}`),
-      this.now, this.life.root, this.actions.root, this.tasks.root, this.facts);
+    this.root.replaceChildren(close, title, element("p", { class: "faint" }, `namespace ${ns}${found?.[1].user ? `, submitted by ${found[1].user}` : ""}`),
+      this.now, this.life.root, this.sooner.root, this.actions.root, this.tasks.root, this.facts);
     this.facts.replaceChildren(element("p", { class: "loading" }, "Reading the job…"));
     title.focus();
     this.update();
     void this.read(ns, own);
+    if (found && found[1].id !== null && !found[1].array) void this.readRuns(found[1]);
+  }
+
+  /** What records know of the job, such as runs before it was requeued. */
+  private async readRuns({ ns, id }: Job): Promise<void> {
+    const { shown } = this;
+    const runs = await this.past.ofJob(ns, id!);
+    if (this.shown !== shown || runs.length === 0) return;
+    this.runs = runs;
+    this.update();
+  }
+
+  askSooner(): void {
+    void this.sooner.ask();
   }
 
   private find(): [string, Job] | undefined {
@@ -77,7 +98,13 @@ export class JobPanel {
     for (const [uid, job] of this.state.kinds.jobs) {
       if (`${job.ns}/${job.name}` === this.shown) return [uid, job];
     }
-    return undefined;
+    // One whose object is gone: its last run, by records.
+    let last: Run | undefined;
+    for (const run of this.state.runs()) {
+      if (`${run.job.ns}/${run.job.name}` !== this.shown) continue;
+      if (!last || (run.job.start ?? 0) > (last.job.start ?? 0)) last = run;
+    }
+    return last && [last.uid, last.job];
   }
 
   private async read(ns: string, name: string): Promise<void> {
@@ -120,7 +147,9 @@ export class JobPanel {
       }
       if (isWaiting(job)) text = `waiting: ${reasonText(job) || job.reason}`;
       if (job.array) text = stateText(code);
-      this.life.update(job, now, jobColor(uid, matchMedia("(prefers-color-scheme: dark)").matches));
+      const earlier = this.runs.filter((run) => !this.state.isWatched(run) && run.job.end !== job.end);
+      this.life.update(job, now, jobColor(uid, matchMedia("(prefers-color-scheme: dark)").matches), earlier);
+      this.sooner.update(job);
       this.tasks.root.hidden = job.array === undefined;
       if (job.array) this.tasks.update(uid, job);
       // What can be asked for has changed with the job.
@@ -133,6 +162,11 @@ export class JobPanel {
   }
 
   private showDetails(ns: string, name: string): void {
+    const found = this.find();
+    if (typeof this.details === "string" && found?.[1].gone) {
+      this.facts.replaceChildren(this.remembered(found[1]));
+      return;
+    }
     if (typeof this.details === "string") {
       this.facts.replaceChildren(element("p", { class: "warn" }, this.details), ...this.commands(ns, name));
       return;
@@ -152,6 +186,19 @@ export class JobPanel {
           element("tbody", {}, ...pods))));
     }
     this.facts.append(...this.commands(ns, name));
+  }
+
+  /** Of a job whose object is gone. */
+  private remembered(job: Job): HTMLElement {
+    const now = this.state.now();
+    const at = (instant: number | null) => (instant === null ? "–" : instantText(instant, now));
+    const rows = [["Object", "gone; this is what was seen of it"], ["Number", String(job.id ?? "–")],
+      ["Partition", job.partition], ["Nodes", job.hostlist || job.stays.at(-1)?.on.join(", ") || "–"],
+      ["Submitted", at(job.submit)], ["Started", at(job.start)], ["Ended", at(job.end ?? job.stays.at(-1)?.to ?? null)],
+      ["Exit code", String(job.exit ?? "–")]];
+    const list = element("dl");
+    for (const [label, text] of rows) list.append(element("dt", {}, label!), element("dd", {}, text!));
+    return list;
   }
 
   private commands(ns: string, name: string): HTMLElement[] {

@@ -1,5 +1,5 @@
 // The life of a job as a line: it waited, had nodes, waited again. Its turns are on the strips.
-import { isFinal, isWaiting, type Job } from "./state.ts";
+import { isFinal, isWaiting, type Job, type Run } from "./state.ts";
 import { element, instantText, spanText } from "./text.ts";
 
 export interface Piece {
@@ -9,13 +9,14 @@ export interface Piece {
   on: string; // nodes
 }
 
-/** From its submission to its end, or to now. */
-export function pieces(job: Job, now: number): Piece[] {
+/** From its submission to its end, or to now; `earlier` are runs of it before those that were watched. */
+export function pieces(job: Job, now: number, earlier: Run[] = []): Piece[] {
   if (job.submit === null) return [];
   const end = isFinal(job) ? (job.end ?? job.stays.at(-1)?.to ?? now) : now;
   const all: Piece[] = [];
-  let at = job.submit;
-  for (const stay of job.stays) {
+  let at = Math.min(job.submit, ...earlier.map((run) => run.job.submit ?? Infinity));
+  const stays = [...earlier.flatMap((run) => run.job.stays), ...job.stays].sort((a, b) => a.from - b.from);
+  for (const stay of stays) {
     if (stay.from > at) all.push({ what: "waited", from: at, to: stay.from, on: "" });
     const to = Math.max(stay.from, stay.to ?? end);
     all.push({ what: "ran", from: stay.from, to, on: stay.on.length === 1 ? stay.on[0]! : `${stay.on.length} nodes` });
@@ -29,8 +30,8 @@ export class LifeLine {
   readonly root = element("div", { class: "life" });
   private shown = "";
 
-  update(job: Job, now: number, color: string): void {
-    const all = job.array ? [] : pieces(job, now);
+  update(job: Job, now: number, color: string, earlier: Run[]): void {
+    const all = job.array ? [] : pieces(job, now, earlier);
     this.root.hidden = all.length === 0;
     const key = JSON.stringify(all.map((piece) => [piece.what, piece.from, Math.round(piece.to / 5e6)]));
     if (this.root.hidden || key === this.shown) return;

@@ -2,6 +2,7 @@ import { AccountsView } from "./accounts_view.ts";
 import { ClusterView } from "./cluster_view.ts";
 import { JobPanel } from "./job_panel.ts";
 import { NodesView } from "./nodes_view.ts";
+import { Past } from "./past.ts";
 import { QueueView, readFilter } from "./queue_view.ts";
 import { signInForm, signOut, wantsToken } from "./sign_in.ts";
 import { isFinal, isWaiting, State } from "./state.ts";
@@ -43,7 +44,8 @@ const openJob = (ns: string, name: string) => {
   go(view, parameters);
 };
 
-const nodes = new NodesView(state, byId("tip"), openJob);
+const past = new Past(state);
+const nodes = new NodesView(state, past, byId("tip"), openJob);
 const queue = new QueueView(
   state,
   (changed) => {
@@ -52,11 +54,15 @@ const queue = new QueueView(
     go(view, parameters, true);
   },
   openJob,
+  (ns, name) => {
+    openJob(ns, name);
+    panel.askSooner();
+  },
 );
 const whatif = new WhatIfView(state, nodes, (changed) => go("whatif", new URLSearchParams(changed)));
 const accounts = new AccountsView();
-const cluster = new ClusterView(state);
-const panel = new JobPanel(byId("panel"), state, () => {
+const cluster = new ClusterView(state, past);
+const panel = new JobPanel(byId("panel"), state, past, () => {
   const { view, parameters } = route();
   parameters.delete("job");
   go(view, parameters);
@@ -158,6 +164,7 @@ function askForToken(why: string): void {
   setLive("", false);
   byId("user").hidden = true;
   state.clear();
+  past.reset();
   panel.show("");
   main.replaceChildren(signInForm(why, () => void begin()));
 }

@@ -1,8 +1,9 @@
-// Nodes × time on a canvas: a strip for each node, the past as it was watched, a line for now, and
-// the future as the timetables and the plan say.
+// Nodes × time on a canvas: a strip for each node, the past as it was watched and as records remember it, a line for
+// now, and the future as the timetables and the plan say.
 import { jobColor } from "./color.ts";
+import { type Past } from "./past.ts";
 import { boundaryAfter, runAt, share, type Timetable } from "./run.ts";
-import { isWaiting, titleOf, type OnNode, type State } from "./state.ts";
+import { expectedStart, isFinal, isWaiting, titleOf, type OnNode, type State } from "./state.ts";
 import { clockText, element, instantText, reasonText, spanText, stateText } from "./text.ts";
 
 const SECOND = 1e6;
@@ -37,7 +38,7 @@ interface Theme {
 export interface Picked {
   node: string;
   t: number;
-  jobs: { uid: string; at: OnNode; runs: boolean; planned: boolean }[];
+  jobs: { uid: string; at: OnNode; runs: boolean; planned: boolean; isKnown: boolean }[]; // whose turn it was
 }
 
 /** What would result of a question: a job that there is not. */
@@ -60,6 +61,7 @@ export class NodesView {
   private readonly filler = element("div");
   private readonly spoken = element("p", { class: "unseen", role: "status", "aria-live": "polite" });
   private readonly scale = element("span", { class: "scale" });
+  private readonly pastNote = element("p", { class: "hint pastnote", role: "status" });
   private readonly empty = element("div", { class: "empty", hidden: "" });
   private readonly context = this.canvas.getContext("2d", { alpha: false })!;
   private rows: Row[] = [];
@@ -75,9 +77,11 @@ export class NodesView {
   private timer = 0;
   private drawn = -1;
   private supposed: Supposed | null = null;
+  private unsupposed = { span: 0, follows: true, from: 0 }; // where the picture was before
 
   constructor(
     private readonly state: State,
+    private readonly past: Past,
     private readonly tip: HTMLElement,
     private readonly open: (ns: string, name: string) => void,
   ) {
@@ -101,7 +105,7 @@ export class NodesView {
       "Wheel or + and −: zoom. Drag or ← and →: move. ↑ ↓: nodes. Enter or click: the job. n: now.");
     this.scroller.append(this.canvas, this.filler);
     this.root = element("section", { class: "nodes", "aria-label": "Nodes and time" }, tools,
-      this.empty, this.scroller, help, this.spoken);
+      this.empty, this.scroller, element("div", { class: "foot" }, this.pastNote, help), this.spoken);
     this.listen();
   }
 
@@ -126,9 +130,12 @@ export class NodesView {
     const before = this.supposed;
     this.supposed = what;
     if (!what) {
-      if (before) this.draw();
+      if (!before) return;
+      Object.assign(this, this.unsupposed);
+      this.draw();
       return;
     }
+    if (!before) this.unsupposed = { span: this.span, follows: this.follows, from: this.from };
     this.draw(); // rows have their places
     const ahead = (what.to - this.state.now()) * 1.1;
     this.span = Math.min(SPAN_MAX, Math.max(10 * SECOND, ahead / (1 - NOW_AT)));
@@ -302,7 +309,7 @@ export class NodesView {
       const planned = isWaiting(at.job) && at.from >= now - SECOND;
       const pod = planned || !table ? -1 : table.pods.findIndex((each) => each.job === at.uid);
       const runs = !planned && (pod < 0 || runAt(table!, t).includes(pod));
-      jobs.push({ uid: at.uid, at, runs, planned });
+      jobs.push({ uid: at.uid, at, runs, planned, isKnown: planned || t >= this.state.began });
     }
     return { node, t, jobs };
   }
@@ -337,8 +344,8 @@ export class NodesView {
   private readPlans(now: number): void {
     this.planned.clear();
     for (const [uid, job] of this.state.kinds.jobs) {
-      if (!isWaiting(job) || job.expected === null) continue;
-      const from = Math.max(job.expected, now);
+      const from = expectedStart(job, now);
+      if (from === null) continue;
       for (const node of job.planned) {
         const all = this.planned.get(node) ?? [];
         all.push({ uid, job, from, to: from + (job.limit ?? 3600 * SECOND) });
@@ -405,6 +412,9 @@ export class NodesView {
       this.layOut();
     }
     this.readPlans(now);
+    this.past.want(this.left, Math.min(now, this.left + this.span));
+    const note = this.past.note(this.left);
+    if (this.pastNote.textContent !== note) this.pastNote.textContent = note;
     const c = this.context;
     const { width, height, theme } = this;
     c.fillStyle = theme.strip;
@@ -525,9 +535,7 @@ export class NodesView {
   private drawJobs(node: string, y: number, height: number, now: number): void {
     const left = this.left;
     const right = left + this.span;
-    const here = this.present(node, now).filter(
-      (at) => at.from < right && (at.to === null || at.to > left),
-    );
+    const here = this.present(node, now).filter((at) => at.from < right && (at.to === null || at.to > left));
     if (here.length === 0) return;
     // Pieces of time in which the same jobs are there under the same timetable.
     const cuts = new Set<number>([left, right, Math.min(right, Math.max(left, now))]);
@@ -539,20 +547,39 @@ export class NodesView {
       add(at.to);
       add(at.job.start);
     }
+    // Behind its plan a timetable repeats itself.
+    const planEnd = (table: Timetable | undefined) => table?.plan.at(-1)?.until ?? null;
     for (const past of this.state.pastOf(node)) {
       add(past.from);
       add(past.to);
+      const end = planEnd(past);
+      if (end !== null && end < past.to) add(end);
     }
+    add(planEnd(this.state.kinds.nodes.get(node)));
     add(this.state.began);
-    const sorted = [...cuts].sort((a, b) => a - b);
     const labels: Label[] = [];
-    for (let i = 0; i + 1 < sorted.length; ++i) {
-      const from = sorted[i]!;
-      const to = sorted[i + 1]!;
-      const jobs = here.filter((at) => at.from <= from && (at.to === null || at.to >= to));
+    const order = here.map((_, i) => i).sort((a, b) => here[a]!.from - here[b]!.from);
+    let next = 0;
+    let present: number[] = [];
+    const ends = this.farApart([...cuts].sort((a, b) => a - b));
+    for (let i = 0; i + 1 < ends.length; ++i) {
+      const [from, to] = [ends[i]!, ends[i + 1]!];
+      while (next < order.length && here[order[next]!]!.from < to) present.push(order[next++]!);
+      present = present.filter((each) => (here[each]!.to ?? Infinity) > from);
+      const jobs = present.sort((a, b) => a - b).map((each) => here[each]!);
       if (jobs.length > 0) this.drawPiece(node, jobs, from, to, y, height, now, labels);
     }
     this.drawLabels(labels, y, height);
+  }
+
+  /** Instants in their order, less those that no screen tells from the one before. */
+  private farApart(instants: number[]): number[] {
+    const least = this.span / this.stripsWidth / 2;
+    const last = instants[instants.length - 1]!;
+    const kept: number[] = [];
+    for (const t of instants) if (kept.length === 0 || t - kept[kept.length - 1]! >= least) kept.push(t);
+    if (kept[kept.length - 1] !== last) kept.push(last);
+    return kept;
   }
 
   private drawPiece(node: string, jobs: OnNode[], from: number, to: number, y: number,
@@ -570,7 +597,7 @@ export class NodesView {
       if (pod < 0) always.push(at);
       else turns.push({ at, pod });
     }
-    c.globalAlpha = from >= now ? 0.55 : from < this.state.began ? 0.35 : 1;
+    c.globalAlpha = from >= now ? 0.55 : from < this.state.began ? 0.5 : 1;
     if (turns.length === 0 || !table) {
       this.drawSet(always, from, to, y, height, labels);
     } else if ((table.slice / this.span) * this.stripsWidth < THINNEST && from >= (table.plan.at(-1)?.until ?? 0)) {
@@ -637,8 +664,9 @@ export class NodesView {
     const c = this.context;
     const x = this.xOf(from);
     const end = this.xOf(to);
-    const own = height / Math.max(1, jobs.length);
-    jobs.forEach((at, i) => {
+    const drawn = jobs.slice(0, Math.max(1, Math.floor(height)));
+    const own = height / drawn.length;
+    drawn.forEach((at, i) => {
       c.fillStyle = this.colorOf(at);
       const starts = at.job.state === "CF" && at.to === null;
       const alpha = c.globalAlpha;
@@ -706,7 +734,7 @@ export class NodesView {
     this.tip.replaceChildren(
       element("div", { class: "faint" }, `${picked.node}, ${instantText(picked.t, now)}`),
     );
-    for (const { uid, at, runs, planned } of picked.jobs) {
+    for (const { uid, at, runs, planned, isKnown } of picked.jobs) {
       const dot = element("i", { class: "dot" });
       dot.style.background = this.colorOf(at);
       const next = this.state.nextSwitch(uid, now);
@@ -714,13 +742,16 @@ export class NodesView {
       const code = this.state.stateAt(uid, at.job, now);
       const what = planned
         ? `planned from ${instantText(at.from, now)}`
+        : !isKnown
+          ? `had this node ${instantText(at.from, now)} to ${at.to === null ? "now" : instantText(at.to, now)}` +
+            (isFinal(at.job) && at.job.state !== "R" ? `, ${stateText(code)}` : "")
         : code === "CF" || code === "CG"
           ? stateText(code)
           : (runs ? "runs" : "frozen") +
             (live && next !== null ? `, ${runs ? "until" : "next turn"} ${clockText(next, 1)}` : "");
       this.tip.append(
         element("div", {}, dot, element("b", {}, titleOf(at.job)), at.job.foreign ? "" : ` job ${at.job.id ?? "–"}` +
-          (at.job.task === undefined ? "" : `, task ${at.job.task} of an array`) + `, ${at.job.ns}`),
+          (at.job.task === undefined ? "" : `, task ${at.job.task} of an array`) + `, ${at.job.user ? `${at.job.user} in ` : ""}${at.job.ns}`),
         element("div", { class: "faint" }, what),
       );
       const reason = isWaiting(at.job) ? reasonText(at.job) : "";

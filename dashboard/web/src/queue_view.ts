@@ -1,7 +1,8 @@
 // The queue as a table: position, reason in words, expected start, waited so far. What is shown
 // stands in the URL, so a view can be kept and sent.
 import { jobColor } from "./color.ts";
-import { isFinal, isWaiting, naturally, titleOf, type Job, type State } from "./state.ts";
+import { expectedStart, isFinal, isWaiting, naturally, titleOf, type Job, type State } from "./state.ts";
+import { canBeSooner } from "./sooner.ts";
 import { clockText, element, instantText, reasonText, runTimeText, spanText, stateText } from "./text.ts";
 
 const ROWS_MAX = 500;
@@ -30,7 +31,7 @@ function fits(job: Job, filter: Filter): boolean {
   if (filter.state === "running" && (isWaiting(job) || isFinal(job))) return false;
   if (filter.state === "ended" ? !isFinal(job) : isFinal(job)) return false;
   const text = filter.text.toLowerCase();
-  return !text || `${job.id ?? ""} ${job.name} ${job.batchJob} ${job.ns}`.toLowerCase().includes(text);
+  return !text || `${job.id ?? ""} ${job.name} ${job.batchJob} ${job.ns} ${job.user ?? ""}`.toLowerCase().includes(text);
 }
 
 function sinceText(job: Job, now: number): string {
@@ -46,7 +47,7 @@ export class QueueView {
   private readonly empty = element("div", { class: "empty", hidden: "" });
   private readonly table: HTMLTableElement;
   private readonly search = element("input", {
-    type: "search", placeholder: "Name, number or namespace", "aria-label": "Find jobs",
+    type: "search", placeholder: "Name, number or user", "aria-label": "Find jobs",
   });
   private readonly partition = element("select", { "aria-label": "Partition" });
   private readonly kind = element("select", { "aria-label": "State" });
@@ -57,6 +58,7 @@ export class QueueView {
     private readonly state: State,
     private readonly change: (parameters: Record<string, string>) => void,
     private readonly open: (ns: string, name: string) => void,
+    private readonly sooner: (ns: string, name: string) => void, // opens it, and asks what would make it sooner
   ) {
     const heads = ["", "Job", "Name", "Namespace", "Partition", "State", "Nodes", "Expected start", "Time"];
     this.table = element("table", {},
@@ -184,6 +186,12 @@ export class QueueView {
       dot.style.background = jobColor(uid, matchMedia("(prefers-color-scheme: dark)").matches);
       row.children[0]!.append(dot, element("span"));
       row.children[5]!.append(element("b"), element("span", { class: "faint" }));
+      const sooner = element("button", { type: "button", class: "link", "aria-label": `What would make ${job.name} sooner?` }, "sooner?");
+      sooner.addEventListener("click", (event) => {
+        event.stopPropagation();
+        this.sooner(job.ns, job.name);
+      });
+      row.children[7]!.append(element("span"), sooner);
       row.addEventListener("click", () => this.open(job.ns, job.name));
       if (job.array) {
         const button = element("button", { type: "button", class: "disclosure" });
@@ -223,8 +231,11 @@ export class QueueView {
     if (state.lastChild!.textContent !== reason) state.lastChild!.textContent = reason;
     put(6, job.hostlist || (job.array ? `${job.nodes} each` : `${job.nodes} wanted`));
     if (job.array) this.sayTasks(row, uid, job);
-    put(7, isWaiting(job) && job.expected !== null
-      ? `${instantText(job.expected, now)}, in ${spanText(Math.max(0, job.expected - now))}` : "");
+    const [start, sooner] = row.children[7]!.children as unknown as [HTMLElement, HTMLElement];
+    const at = expectedStart(job, now);
+    const expected = at === null ? "" : at <= now ? "now " : `${instantText(at, now)}, in ${spanText(at - now)} `;
+    if (start.textContent !== expected) start.textContent = expected;
+    sooner.hidden = !canBeSooner(job);
     put(8, isWaiting(job) || job.array
       ? sinceText(job, now)
       : `ran ${runTimeText(this.state.ranAt(uid, job, now))}`);

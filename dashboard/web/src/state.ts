@@ -12,6 +12,7 @@ export interface Stay {
 export interface Job {
   id: number | null;
   ns: string;
+  user?: string; // who has submitted it
   name: string;
   batchJob: string;
   partition: string;
@@ -57,6 +58,13 @@ export interface Task extends Partial<Job> {
   stays: Stay[];
 }
 
+/** A run that the page has not watched, as records remember it. */
+export interface Run {
+  key: string;
+  uid: string; // of its job, or UID_TASK
+  job: Job;
+}
+
 /** A task as a job. Its uid is UID_TASK. */
 export interface TaskJob {
   uid: string;
@@ -74,6 +82,11 @@ export interface Past extends Timetable {
   to: number;
 }
 
+export interface Access {
+  namespaces: string[] | null;
+  qos: string[] | null;
+}
+
 export interface Partition {
   on: string[];
   bySelector: boolean;
@@ -81,6 +94,9 @@ export interface Partition {
   state: string;
   tier: number;
   maxTime: number | null;
+  allow: Access | null;
+  deny: Access | null;
+  share: { policy: string; max: number | null };
   nodes: number;
   jobs: { pending: number; running: number; suspended: number } | null;
   unusable: { reason: string; message: string; count: number; on: string[] }[];
@@ -93,7 +109,7 @@ interface Kinds {
   past: Map<string, Past>;
   partitions: Map<string, Partition>;
   notes: Map<string, { text: string; at: number; refused: boolean }>;
-  about: Map<string, { began: number; ns: string; home: string; synced: boolean }>;
+  about: Map<string, { began: number; whole: number; ns: string; home: string; synced: boolean }>;
 }
 
 export interface Listed {
@@ -113,6 +129,11 @@ export const isFinal = (job: Job) => job.gone === true || FINAL.has(job.state);
 /** As commands take it: "sweep", "sweep_3". */
 export const titleOf = (job: Job) =>
   job.foreign ? `a job of ${job.ns}` : (job.batchJob ? `job/${job.batchJob}` : job.name) + (job.task === undefined ? "" : `_${job.task}`);
+/** When a job that waits is expected to start. A begin time that is over says nothing; a plan that is late does. */
+export function expectedStart(job: Job, now: number): number | null {
+  if (job.expected === null || job.held || !isWaiting(job)) return null;
+  return job.expected > now ? job.expected : job.planned.length > 0 ? now : null;
+}
 export const isWaiting = (job: Job) => !job.gone && job.state === "PD";
 
 const collator = new Intl.Collator("en", { numeric: true });
@@ -144,6 +165,7 @@ export class State {
   private pasts = new Map<string, Past[]>();
   private places = new Map<Job, number>();
   private tasks = new Map<string, TaskJob[]>();
+  private recorded = new Map<string, Run>();
 
   /** Microseconds since the epoch by the server's clock. */
   now(): number {
@@ -190,6 +212,29 @@ export class State {
     return this.kinds.about.get("server")?.began ?? 0;
   }
 
+  /** What has ended since then is there without records. */
+  get whole(): number {
+    return this.kinds.about.get("server")?.whole ?? this.began;
+  }
+
+  /** Instead of those before. */
+  setRecorded(runs: Run[]): void {
+    if (runs.length === 0 && this.recorded.size === 0) return;
+    this.recorded = new Map(runs.map((run) => [run.key, run]));
+    this.version++;
+  }
+
+  /** Runs that only records know. */
+  *runs(): Iterable<Run> {
+    for (const run of this.recorded.values()) if (!this.isWatched(run)) yield run;
+  }
+
+  /** Whether the run is one of those that the page has seen itself. */
+  isWatched({ uid, job }: Run): boolean {
+    const seen = this.kinds.jobs.get(uid)?.stays ?? this.kinds.tasks.get(uid)?.stays ?? [];
+    return job.stays.some(({ from, to }) => seen.some((stay) => stay.from < (to ?? Infinity) && (stay.to ?? Infinity) > from));
+  }
+
   private index(): void {
     if (this.indexed === this.version) return;
     this.indexed = this.version;
@@ -211,6 +256,7 @@ export class State {
     for (const all of this.pasts.values()) all.sort((a, b) => a.from - b.from);
     for (const [uid, job] of this.kinds.jobs) this.addStays(uid, job);
     for (const tasks of this.tasks.values()) for (const { uid, job } of tasks) this.addStays(uid, job);
+    for (const { uid, job } of this.runs()) this.addStays(uid, job);
     this.addForeign();
     for (const all of this.stays.values()) {
       all.sort((a, b) => (a.job.id ?? Infinity) - (b.job.id ?? Infinity) || (a.uid < b.uid ? -1 : 1));

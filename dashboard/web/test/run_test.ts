@@ -3,11 +3,13 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { depths } from "../src/accounts_view.ts";
-import { busyNodes, median, waits } from "../src/cluster_view.ts";
+import { busyNodes, median, shareText, waits, whoMay } from "../src/cluster_view.ts";
 import { giveColors, jobColor } from "../src/color.ts";
 import { boundaryAfter, nextSwitch, runAt, runTime, share, type Timetable } from "../src/run.ts";
-import { State, titleOf } from "../src/state.ts";
+import { Past } from "../src/past.ts";
+import { expectedStart, State, titleOf, type Run } from "../src/state.ts";
 import { pieces } from "../src/life.ts";
+import { better } from "../src/sooner.ts";
 import { runTimeText, shellWord } from "../src/text.ts";
 import { stopsText, submitText } from "../src/whatif_view.ts";
 
@@ -158,6 +160,148 @@ test("the life of a job is what it waited and where it was", () => {
   assert.deepEqual(told(12 * S, {}), [["waited", 0, 5], ["ran", 5, 9], ["waited", 9, 12]]); // requeued
   assert.deepEqual(told(12 * S, { state: "CD", end: 9 * S }), [["waited", 0, 5], ["ran", 5, 9]]);
   assert.deepEqual(told(12 * S, { submit: null }), []);
+});
+
+test("who may use a partition, and how, in words", () => {
+  assert.equal(whoMay({ allow: null, deny: null }), "all");
+  assert.equal(whoMay({ allow: { namespaces: ["a", "b"], qos: ["high"] }, deny: null }), "namespaces a, b with QOS high");
+  assert.equal(whoMay({ allow: null, deny: { namespaces: null, qos: ["low"] } }), "all but QOS low");
+  assert.equal(shareText({ policy: "Force", max: null }), "turns of 4");
+  assert.equal(shareText({ policy: "OnRequest", max: 2 }), "turns of 2, if asked for");
+});
+
+test("a begin time that is over and a plan before a hold are no expected start", () => {
+  const job = (more: object) => ({ state: "PD", held: false, expected: 50 * S, planned: [], ...more }) as never;
+  assert.equal(expectedStart(job({}), 40 * S), 50 * S);
+  assert.equal(expectedStart(job({}), 60 * S), null);
+  assert.equal(expectedStart(job({ planned: ["n1"] }), 60 * S), 60 * S);
+  assert.equal(expectedStart(job({ held: true, planned: ["n1"] }), 40 * S), null);
+  assert.equal(expectedStart(job({ state: "R" }), 40 * S), null);
+});
+
+test("only what starts sooner than the job is advice", () => {
+  const one = (change: string, start: number | null) => ({ change, start, partition: "x", stops: false });
+  const answer = { asOf: 0, same: one("", 90 * S), variants: [one("shorter", 50 * S), one("fewer", 10 * S), one("same", 80 * S), one("never", null)] };
+  assert.deepEqual(better(answer, 80 * S).map((each) => each.change), ["fewer", "shorter"]);
+  assert.deepEqual(better({ ...answer, same: one("", null) }, null).map((each) => each.change), ["fewer", "shorter", "same"]);
+});
+
+// --- records ---
+
+const BEGAN = 1000 * S;
+const about = { server: { began: BEGAN, whole: BEGAN, ns: "", home: "a", synced: true } };
+const recordedJob = (id: number, from: number, to: number, more = {}) =>
+  ({ id, ns: "a", name: `j${id}`, partition: "x", state: "CD", submit: from - S, start: from, end: to, stays: [{ on: ["n1"], from, to }], ...more });
+const reply = (status: number, body: unknown) =>
+  ({ status, ok: status < 300, json: async () => body, text: async () => String(body) }) as Response;
+const settled = async (condition: () => boolean) => {
+  while (!condition()) await new Promise((done) => setTimeout(done, 10));
+};
+
+function withPast(answer: (question: any) => Response, clock = () => 0) {
+  const state = new State();
+  state.apply({ now: BEGAN + 60 * S, full: true, gone: {}, set: { about, jobs: { u: { ...recordedJob(1, 0, 0), ns: "b", stays: [], state: "PD" } } } });
+  const asked: any[] = [];
+  const past = new Past(state, async (question) => {
+    asked.push(question);
+    return answer(question);
+  }, clock);
+  return { state, past, asked };
+}
+
+test("records are asked for when the screen gets there, once, with room to move", async () => {
+  const { state, past, asked } = withPast(() =>
+    reply(200, { since: 100 * S, next: "", runs: [{ uid: "r", restart: 0, job: recordedJob(7, 850 * S, 860 * S) }] }));
+  past.want(BEGAN, BEGAN + 50 * S); // all of it was watched
+  assert.equal(past.note(BEGAN), "");
+  past.want(900 * S, 1060 * S);
+  past.want(800 * S, 960 * S); // still scrolling
+  assert.equal(past.note(800 * S), "Reading records…");
+  await settled(() => state.staysOn("n1").length > 0);
+  assert.deepEqual(asked, [{ from: 640 * S, until: BEGAN }]); // what was looked at last, 160 s wide, and as much beside it
+  assert.deepEqual(state.staysOn("n1").map(({ uid, job }) => [uid, job.name, job.gone]), [["r", "j7", true]]);
+  assert.match(past.note(800 * S), /^Before .*: by records, without turns\.$/);
+  past.want(650 * S, 990 * S);
+  await new Promise((done) => setTimeout(done, 400));
+  assert.equal(asked.length, 1);
+  past.want(50 * S, 300 * S);
+  await settled(() => asked.length === 2);
+  assert.equal(asked[1].until, 500 * S); // records begin at 100 s, so 200 s are looked at
+  assert.match(past.note(50 * S), /^Reading|^Records begin at/);
+});
+
+test("what the server drops meanwhile is read now and then, not at once", async () => {
+  let seconds = 0;
+  const { state, past, asked } = withPast(() => reply(200, { since: 0, next: "", runs: [] }), () => seconds * 1000);
+  past.want(900 * S, BEGAN);
+  await settled(() => /by records/.test(past.note(900 * S)));
+  const drop = (whole: number) => state.apply({ now: BEGAN + 60 * S, full: false, gone: {}, set: { about: { server: { ...about.server, whole } } } });
+  for (let i = 1; i < 5; ++i) {
+    drop(BEGAN + i * S);
+    past.want(900 * S, BEGAN + 50 * S);
+  }
+  await new Promise((done) => setTimeout(done, 400));
+  assert.equal(asked.length, 1);
+  assert.equal(past.knownSince(900 * S), 900 * S);
+  seconds = 31;
+  past.want(900 * S, BEGAN + 50 * S);
+  await settled(() => asked.length === 2);
+  assert.equal(asked[1].until, BEGAN + 4 * S);
+});
+
+test("pages are followed, and too many runs are cut until one zooms in", async () => {
+  const { state, past, asked } = withPast(({ from, next }) => {
+    const at = Number(next ?? 0);
+    const runs = Array.from({ length: 1000 }, (_, i) => ({ uid: `r${at + i}`, restart: 0, job: recordedJob(at + i, from, from + S) }));
+    return reply(200, { since: 0, next: at + 1000 < 12_000 ? String(at + 1000) : "", runs });
+  });
+  past.want(900 * S, BEGAN);
+  await settled(() => /more than 10000/.test(past.note(900 * S)));
+  assert.equal([...state.runs()].length, 10_000);
+  assert.equal(asked.length, 20); // with room, then without
+  assert.equal(asked[10].from, 900 * S);
+  past.want(900 * S, BEGAN);
+  past.want(940 * S, 960 * S);
+  await settled(() => asked.length > 20);
+  past.reset();
+  assert.equal([...state.runs()].length, 0);
+});
+
+test("a reader gets the records of the namespaces that they may read", async () => {
+  const { state, past, asked } = withPast(({ ns }) => (ns === "b"
+    ? reply(200, { since: 0, next: "", runs: [{ uid: "r", restart: 0, task: 3, job: recordedJob(7, 850 * S, 860 * S) }] }) : reply(403, "no")));
+  past.want(900 * S, BEGAN);
+  await settled(() => state.staysOn("n1").length > 0);
+  assert.deepEqual(asked.map((each) => each.ns), [undefined, "a", "b"]);
+  assert.deepEqual(state.staysOn("n1").map(({ uid, job }) => [uid, job.task]), [["r_3", 3]]);
+  assert.match(past.note(900 * S), /by records of b/);
+});
+
+test("without records there is a sentence, and no question after question", async () => {
+  let seconds = 0;
+  const { past, asked } = withPast(() => reply(404, "this cluster keeps no records\n"), () => seconds * 1000);
+  const said = () => past.note(900 * S);
+  past.want(900 * S, BEGAN);
+  await settled(() => said().includes("keeps no records"));
+  assert.match(said(), /^The past begins at .*, when this page's server did: this cluster keeps no records\.$/);
+  past.want(800 * S, BEGAN);
+  await new Promise((done) => setTimeout(done, 400));
+  assert.equal(asked.length, 1);
+  seconds = 31; // they may have been switched on
+  past.want(800 * S, BEGAN);
+  await settled(() => asked.length === 2);
+});
+
+test("a run that the page has seen itself is not drawn twice", () => {
+  const state = new State();
+  const seen = { ...recordedJob(1, 0, 0), state: "R", stays: [{ on: ["n1"], from: 500 * S, to: null }] };
+  state.apply({ now: 0, full: true, gone: {}, set: { about, jobs: { u: seen } } });
+  const run = (restart: number, from: number, to: number): Run => ({ key: `u/${restart}`, uid: "u", job: recordedJob(1, from, to) as never });
+  state.setRecorded([run(0, 100 * S, 200 * S), run(1, 500 * S, 900 * S)]);
+  assert.deepEqual(state.staysOn("n1").map(({ from }) => from / S).sort(), [100, 500]);
+  assert.deepEqual([...state.runs()].map(({ key }) => key), ["u/0"]);
+  const life = pieces(seen as never, 600 * S, [run(0, 100 * S, 200 * S)]).map((p) => [p.what, p.from / S, p.to / S]);
+  assert.deepEqual(life, [["waited", -1, 100], ["ran", 100, 200], ["waited", 200, 500], ["ran", 500, 600]]);
 });
 
 /** WCAG: the ratio of the luminances of two colors. */
