@@ -2,59 +2,15 @@
 // at first. What it shows is compared with `kubectl gang queue -o json` at one instant; what is asked for by its
 // buttons is seen to happen; it is looked at in three widths.
 import assert from "node:assert/strict";
-import { spawn, execFileSync } from "node:child_process";
 import { createServer } from "node:http";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import puppeteer from "puppeteer-core";
+import { differences, folder, gang, jobsAt, main, overflow, runningJobs, start, startCluster, statesNow, until, VIEWS, WIDTHS, withRecords } from "./world.mjs";
 
-const { CHROMIUM, BUILD, SHOTS } = process.env;
-const bin = join(BUILD, "bin");
-const root = join(dirname(fileURLToPath(import.meta.url)), "../../..");
-const folder = mkdtempSync(join(tmpdir(), "kubegang-page-"));
-const children = [];
+const { CHROMIUM, SHOTS } = process.env;
 
-function start(name, words, env = {}) {
-  const child = spawn(join(bin, name), words, { env: { ...process.env, ...env }, cwd: root });
-  const lines = [];
-  let rest = "";
-  const hear = (data) => {
-    rest += data;
-    for (let end; (end = rest.indexOf("\n")) >= 0; rest = rest.slice(end + 1)) lines.push(rest.slice(0, end));
-  };
-  child.stdout.on("data", hear);
-  child.stderr.on("data", hear);
-  children.push(child);
-  return { child, lines };
-}
-
-async function until(what, condition, seconds = 90) {
-  const end = Date.now() + seconds * 1000;
-  for (;;) {
-    const value = await condition();
-    if (value) return value;
-    if (Date.now() > end) throw new Error(`${what}: not within ${seconds} s`);
-    await new Promise((done) => setTimeout(done, 100));
-  }
-}
-
-function objects() {
-  const read = (file) => readFileSync(join(root, "examples/demo", file), "utf8");
-  const waits = `
-apiVersion: kubegang.io/v1alpha1
-kind: Job
-metadata: {name: waits, namespace: default}
-spec:
-  partitions: [batch]
-  resources: {nodes: {min: 5}}
-  control: {hold: true}
-  template:
-    spec:
-      containers:
-      - {name: main, image: kubegang/probe, command: [kubegang-probe]}
----
+const SWEEP = `
 apiVersion: kubegang.io/v1alpha1
 kind: Job
 metadata: {name: sweep, namespace: default}
@@ -66,12 +22,7 @@ spec:
   template:
     spec:
       containers:
-      - {name: main, image: busybox, command: [sleep, "900"]}
-`;
-  const file = join(folder, "objects.yaml");
-  writeFileSync(file, [read("scheduler-config.yaml"), read("partitions.yaml"), read("gang-jobs.yaml"), waits].join("\n---\n"));
-  return file;
-}
+      - {name: main, image: busybox, command: [sleep, "900"]}`;
 
 async function shot(page, name, width, height, dark, hash) {
   if (!SHOTS) return;
@@ -81,13 +32,6 @@ async function shot(page, name, width, height, dark, hash) {
   await new Promise((done) => setTimeout(done, 1500));
   await page.screenshot({ path: join(SHOTS, `${name}.png`) });
 }
-
-const stateOf = (page) =>
-  page.evaluate(() => {
-    const { state } = window.kubegang;
-    const now = state.now();
-    return [...state.kinds.jobs].map(([uid, job]) => ({ name: job.name, code: state.stateAt(uid, job, now) }));
-  });
 
 const jobOf = (page, name) => page.evaluate((of) => {
   const { state } = window.kubegang;
@@ -142,7 +86,7 @@ async function testActions(page, env, origin) {
     const rows = [...document.querySelectorAll(".queue tbody tr.task")].map((row) => row.textContent);
     return rows.length === 3 && rows[0].includes("sweep_0") && rows[1].includes("sweep_1") && rows[2].includes("tasks 2-99 wait");
   }));
-  const queue = JSON.parse(execFileSync(join(bin, "kubectl-gang"), ["queue", "-A", "-o", "json"], { env: { ...process.env, ...env } }));
+  const queue = JSON.parse(gang(env, "queue", "-A", "-o", "json"));
   const { reason } = queue.jobs.find((job) => job.name === "sweep");
   assert.match(reason, /^0 of 100 done, 2 run/);
   await until("the queue's reason", async () => (await jobOf(page, "sweep")).reason === reason);
@@ -152,7 +96,7 @@ async function testActions(page, env, origin) {
   }, (await jobOf(page, "sweep")).tasks[0].on.replace(/^n\[(\d+).*/, "n$1"));
   assert.ok(titles.includes("sweep 0"), titles.join());
   console.log("ok: an array is a row that opens, and its tasks are on the strips");
-  for (const [width, height] of [[1440, 720], [900, 640], [400, 760]]) {
+  for (const [width, height] of WIDTHS) {
     await shot(page, `array-queue-${width}`, width, height, false, `#/queue?open=${uid}`);
     await shot(page, `array-nodes-${width}`, width, height, false, "#/");
     await shot(page, `array-job-${width}`, width, height, width === 900, "#/queue?job=default/sweep");
@@ -182,6 +126,76 @@ async function testActions(page, env, origin) {
   console.log("ok: what cannot be done says why");
 }
 
+/** From a second to a week, by keys and by the wheel; what is not seen of the past is said. */
+async function testZoom(page) {
+  await page.evaluate(() => (location.hash = "#/"));
+  await page.focus("canvas");
+  const scale = () => page.evaluate(() => document.querySelector(".scale").textContent);
+  const press = async (key, times) => {
+    for (let i = 0; i < times; ++i) await page.keyboard.press(key);
+  };
+  await press("+", 12);
+  assert.equal(await scale(), "1.0 s across");
+  await press("-", 40);
+  assert.equal(await scale(), "7 d 0 h across");
+  const box = await (await page.$("canvas")).boundingBox();
+  await page.mouse.move(box.x + box.width / 2, box.y + 80);
+  for (let i = 0; i < 70; ++i) await page.mouse.wheel({ deltaY: -120 });
+  await until("a second by the wheel", async () => (await scale()) === "1.0 s across");
+  for (let i = 0; i < 70; ++i) await page.mouse.wheel({ deltaY: 120 });
+  await until("a week by the wheel", async () => (await scale()) === "7 d 0 h across");
+  await until("what is not seen", () => page.evaluate(() =>
+    /^The past begins at .*: this cluster keeps no records\.$/.test(document.querySelector(".pastnote").textContent)));
+  await page.mouse.move(0, 0);
+  await press("+", 20);
+  await page.keyboard.press("n");
+  console.log("ok: zoom from a second to a week, by keys and wheel; without records the page says where the past begins");
+}
+
+/** With records the past is drawn from before the page began, and what is gone has its panel. */
+async function testRecords(browser, env) {
+  const now = Date.now();
+  const run = (uid, id, object, hostlist, from, to, more = {}) => ({ cluster: "kubegang", jobUID: uid, restart: 0, jobID: id, namespace: "default", object,
+    name: object, partition: "batch", nodes: 2, hostlist, allocatedNodes: 2, state: "Completed", exitCode: 0, submitTime: now - from - 30_000,
+    startTime: now - from, endTime: now - to, elapsed: from - to, ...more });
+  const records = [
+    run("00000000-0000-4000-8000-000000000001", 900001, "prepare", "n[12-13]", 3_000_000, 2_400_000),
+    run("00000000-0000-4000-8000-000000000002", 900002, "train-<b>large</b>", "n[14-16]", 2_800_000, 1_200_000, { state: "Failed", exitCode: 3 }),
+    run("00000000-0000-4000-8000-000000000003", 900003, "evaluate", "n[12-13]", 2_300_000, 600_000, { state: "Timeout" }),
+  ];
+  const server = start("kubectl-gang", ["dashboard", "-A"], await withRecords(env, records));
+  const page = await browser.newPage();
+  await page.setViewport({ width: 1280, height: 720 });
+  await page.goto(await until("an address", () => server.lines.find((line) => line.startsWith("http://"))));
+  await until("two gangs that run", async () => (await page.evaluate(runningJobs)) === 2);
+  await page.focus("canvas");
+  for (let i = 0; i < 12; ++i) await page.keyboard.press("-");
+  await until("the past of records", () => page.evaluate(() => /^Before .*: by records, without turns\.$/.test(document.querySelector(".pastnote").textContent)));
+  const at = (ms, node) => page.evaluate((t, where) => {
+    const { nodes, state } = window.kubegang;
+    return nodes.pick(where, t * 1000).jobs.map(({ at: { job } }) => `${job.name} ${state.stateAt("", job, 0)}`);
+  }, now - ms, node);
+  assert.deepEqual(await at(2_500_000, "n12"), ["prepare CD"]);
+  assert.deepEqual(await at(2_350_000, "n12"), []);
+  assert.deepEqual(await at(2_000_000, "n15"), ["train-<b>large</b> F"]);
+  await page.evaluate(() => (location.hash = "#/"));
+  for (const [width, height] of WIDTHS) await shot(page, `records-${width}`, width, height, width === 900, "#/");
+  await page.setViewport({ width: 1280, height: 720 });
+  await page.evaluate((name) => (location.hash = `#/?${new URLSearchParams({ job: `default/${name}` })}`), "train-<b>large</b>");
+  await until("what is known of it", () => page.evaluate(() => {
+    const text = document.querySelector("#panel").textContent;
+    return text.includes("train-<b>large</b>") && text.includes("n[14-16]") && text.includes("failed") && text.includes("had 3 nodes for 27 min");
+  }));
+  await shot(page, "records-job", 1280, 720, false, await page.evaluate(() => location.hash));
+  await page.evaluate(() => (location.hash = "#/cluster"));
+  await until("the use of an hour", () => page.evaluate(() =>
+    [...document.querySelectorAll(".chart canvas")].map((canvas) => canvas.getAttribute("aria-label")).join().includes("5 jobs started")));
+  await shot(page, "records-cluster", 1280, 720, false, "#/cluster");
+  await page.close();
+  server.child.kill();
+  console.log("ok: the past before the page is drawn from records, and a job that is gone has its panel");
+}
+
 /** The page's question and the command's, of one cluster at nearly one instant: the same answer, which is drawn. */
 async function testWhatIf(page, env) {
   const asked = await page.evaluate(() => (location.hash = "#/whatif"));
@@ -192,8 +206,7 @@ async function testWhatIf(page, env) {
   await page.type("#ask-partition", "batch");
   await page.keyboard.press("Enter");
   await until("an answer", () => page.evaluate(() => document.querySelector(".answer").textContent.includes("It would start")));
-  const { forecast } = JSON.parse(execFileSync(join(bin, "kubectl-gang"), ["whatif", "-N2", "-t", "10:00", "-p", "batch", "-o", "json"],
-    { env: { ...process.env, ...env } })).status;
+  const { forecast } = JSON.parse(gang(env, "whatif", "-N2", "-t", "10:00", "-p", "batch", "-o", "json")).status;
   const { text, supposed, spoken } = await page.evaluate(() => {
     const { nodes, state } = window.kubegang;
     const { supposed } = nodes;
@@ -205,7 +218,7 @@ async function testWhatIf(page, env) {
   assert.equal(supposed.on.length, 2);
   assert.equal(supposed.to - supposed.from, 600e6);
   assert.match(spoken, /your job would run here/);
-  for (const [width, height] of [[1440, 720], [900, 640], [400, 760]]) {
+  for (const [width, height] of WIDTHS) {
     await shot(page, `whatif-${width}`, width, height, width === 900, await page.evaluate(() => location.hash));
   }
   await page.setViewport({ width: 1280, height: 720 });
@@ -215,10 +228,37 @@ async function testWhatIf(page, env) {
   assert.equal(await page.evaluate(() => window.kubegang.nodes.supposed), null);
   await page.evaluate(() => (location.hash = "#/whatif?nodes=many&asked=1"));
   await until("what is wrong", () => page.evaluate(() => document.querySelector(".answer .warn")?.textContent.includes("--nodes")));
-  const jobs = JSON.parse(execFileSync(join(bin, "kubectl-gang"), ["queue", "-A", "-o", "json"], { env: { ...process.env, ...env } })).jobs;
+  const jobs = JSON.parse(gang(env, "queue", "-A", "-o", "json")).jobs;
   assert.equal(jobs.length, 4, "questions leave no job");
   await page.evaluate(() => (location.hash = "#/"));
   console.log("ok: what if says what kubectl gang whatif says, and draws it");
+}
+
+/** What a newcomer submits: four jobs take turns on each core, so the fifth waits. What would make it sooner is asked of the scheduler. */
+async function testSooner(page, env) {
+  const script = join(folder, "job.sh");
+  writeFileSync(script, "#!/bin/sh\nsleep 600\n");
+  const names = [1, 2, 3].map(() => gang(env, "submit", "-N", "5", "-t", "10:00", "--job-name", "mine", "-o", "name", script).trim().split("/").at(-1));
+  const [, , last] = names;
+  await until("its expected start", async () => page.evaluate((of) => {
+    const job = [...window.kubegang.state.kinds.jobs.values()].find(({ name }) => name === of);
+    return job?.state === "PD" && job.expected !== null && job.reason === "Resources";
+  }, last));
+  await page.evaluate(() => (location.hash = "#/queue?q=mine"));
+  await until("a link in the queue", () => page.evaluate(() => {
+    const buttons = [...document.querySelectorAll(".queue tbody button.link")].filter((each) => each.checkVisibility());
+    buttons[0]?.click();
+    return buttons.length === 1;
+  }));
+  await until("an answer", () => page.evaluate(() =>
+    document.querySelector("#panel .sooner").textContent.includes("None of these would: with a time limit of 5:00, with a time limit of 2:00, on 2 nodes.")));
+  assert.equal(await page.evaluate(() => document.querySelector("#panel h2").textContent), last);
+  await shot(page, "sooner", 1280, 720, false, `#/queue?job=default/${last}`);
+  await page.setViewport({ width: 1280, height: 720 });
+  gang(env, "cancel", ...names);
+  await until("their end", async () => (await Promise.all(names.map((name) => jobOf(page, name)))).every((job) => job.state === "CA"));
+  await page.keyboard.press("Escape");
+  console.log("ok: the fifth on a core waits, and the scheduler says what would make it sooner");
 }
 
 /** Views of the whole cluster: the nodes of two gangs are in use, and there are no accounts. */
@@ -230,20 +270,16 @@ async function testWholeCluster(page) {
     const [use, waits] = [...document.querySelectorAll(".chart canvas")].map((canvas) => canvas.getAttribute("aria-label") ?? "");
     return text.includes("5 of 5") && row.includes("batch (default)") && /% of the nodes had a job/.test(use) && /2 jobs started/.test(waits);
   }));
-  for (const [width, height] of [[1440, 720], [900, 640], [400, 760]]) await shot(page, `cluster-${width}`, width, height, width === 900, "#/cluster");
+  for (const [width, height] of WIDTHS) await shot(page, `cluster-${width}`, width, height, width === 900, "#/cluster");
   await page.setViewport({ width: 1280, height: 720 });
   await page.evaluate(() => (location.hash = "#/accounts"));
   await until("an empty state that teaches", () => page.evaluate(() => document.querySelector(".accountsview .empty pre")?.textContent.includes("accounts.yaml")));
   await page.keyboard.press("1");
   assert.equal(await page.evaluate(() => location.hash), "#/");
-  for (const width of [1440, 900, 400]) {
-    await page.setViewport({ width, height: 700 });
-    for (const view of ["", "queue", "whatif", "accounts", "cluster"]) {
-      const over = await page.evaluate(async (to) => {
-        location.hash = `#/${to}`;
-        await new Promise((done) => setTimeout(done, 100));
-        return document.documentElement.scrollWidth - window.innerWidth;
-      }, view);
+  for (const [width, height] of WIDTHS) {
+    await page.setViewport({ width, height });
+    for (const view of VIEWS) {
+      const over = await page.evaluate(overflow, view);
       assert.ok(over <= 0, `${view || "nodes"} is ${over} px wider than ${width} px`);
     }
   }
@@ -273,8 +309,10 @@ async function testSignIn(browser, origin) {
   await until("the user's name", () => page.evaluate(() => document.querySelector("#user").textContent.includes("ann")));
   const left = await page.evaluate(() => document.documentElement.outerHTML + location.href + document.cookie + JSON.stringify({ ...localStorage, ...sessionStorage }));
   assert.ok(!left.includes(token));
+  isSignedIn = false; // the token has expired
+  await until("a word of the session's end", () => page.evaluate(() => document.querySelector(".signin [role=alert]")?.textContent.includes("Your session has ended")));
   await page.close();
-  console.log("ok: a shared page asks for a token and keeps it nowhere");
+  console.log("ok: a shared page asks for a token, keeps it nowhere, and asks once more when it has expired");
 }
 
 /** The server's answers to a user who may only read: to one who had the right when the job was opened, and who had none. */
@@ -306,8 +344,7 @@ async function testRights(page) {
   console.log("ok: without the right there are no buttons");
 }
 
-async function test(browser, kubeconfig) {
-  const env = { KUBECONFIG: kubeconfig };
+async function test(browser, env) {
   const server = start("kubectl-gang", ["dashboard", "-A"], env);
   const address = await until("an address", () => server.lines.find((line) => line.startsWith("http://")));
   const page = await browser.newPage();
@@ -320,40 +357,19 @@ async function test(browser, kubeconfig) {
   await page.goto(address);
   assert.ok(!page.url().includes(address.split("#")[1]), "the code is taken out of the address");
 
-  await until("two gangs that run", async () => {
-    const jobs = await page.evaluate(() =>
-      window.kubegang?.state.hasData ? [...window.kubegang.state.kinds.jobs.values()].filter((job) => job.state === "R").length : 0);
-    return jobs === 2;
-  });
+  await until("two gangs that run", async () => (await page.evaluate(runningJobs)) === 2);
   console.log("ok: the page shows two gangs");
 
   // Each is seen to run and to stand still, and never both run, once both take turns.
   const seen = { first: new Set(), second: new Set() };
   await until("turns of both gangs", async () => {
-    for (const { name, code } of await stateOf(page)) seen[name]?.add(code);
+    for (const { name, code } of await page.evaluate(statesNow)) seen[name]?.add(code);
     return seen.first.has("R") && seen.first.has("S") && seen.second.has("R") && seen.second.has("S");
   });
   console.log("ok: turns move in the browser");
 
-  const queue = JSON.parse(execFileSync(join(bin, "kubectl-gang"), ["queue", "-A", "-o", "json"], { env: { ...process.env, ...env } }));
-  const shown = await page.evaluate((asOf) => {
-    const { state } = window.kubegang;
-    const t = Math.round(asOf * 1e6);
-    return [...state.kinds.jobs].map(([uid, job]) => ({
-      jobID: job.id, name: job.name, namespace: job.ns, partition: job.partition, nodes: job.nodes,
-      hostlist: job.hostlist || null, reason: job.reason || null, priority: job.priority,
-      state: state.stateAt(uid, job, t), runSeconds: state.ranAt(uid, job, t) / 1e6,
-    }));
-  }, queue.asOf);
-  for (const want of queue.jobs) {
-    const got = shown.find((job) => job.name === want.name);
-    assert.ok(got, want.name);
-    for (const field of Object.keys(got)) {
-      if (field === "runSeconds") assert.ok(Math.abs(got[field] - want[field]) < 1e-3, `${want.name}: ${got[field]} s, want ${want[field]}`);
-      else assert.equal(got[field], want[field], `${want.name}.${field}`);
-    }
-  }
-  assert.equal(shown.length, queue.jobs.length);
+  const queue = JSON.parse(gang(env, "queue", "-A", "-o", "json"));
+  assert.deepEqual(differences(queue, await page.evaluate(jobsAt, queue.asOf)), []);
   console.log("ok: it agrees with kubectl gang queue -o json at one instant");
 
   // The strips: two colors in the past, and both change places.
@@ -384,8 +400,10 @@ async function test(browser, kubeconfig) {
   }));
   console.log("ok: the queue is filtered by the address, and says why a job waits");
 
+  await testZoom(page);
   await testWhatIf(page, env);
   await testWholeCluster(page);
+  await testSooner(page, env);
   await testSignIn(browser, new URL(address).origin);
   await testActions(page, env, new URL(address).origin);
   await testRights(page);
@@ -446,31 +464,17 @@ async function test(browser, kubeconfig) {
   assert.deepEqual(failures.filter((text) => !/ERR_CONNECTION|ERR_EMPTY|ERR_INCOMPLETE/.test(text)), []);
 }
 
-let failed = null;
-let browser = null;
-try {
+await main(async () => {
   if (SHOTS) mkdirSync(SHOTS, { recursive: true });
-  const cluster = start("kubegang-devcluster", ["up", "--dir", join(folder, "cluster"), "--apply", objects()]);
-  await until("a devcluster", () => {
-    if (cluster.child.exitCode !== null) throw new Error(cluster.lines.join("\n"));
-    return cluster.lines.some((line) => line.startsWith("devcluster:"));
-  });
-  browser = await puppeteer.launch({
+  const env = await startCluster([SWEEP]);
+  const browser = await puppeteer.launch({
     executablePath: CHROMIUM,
     args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", `--user-data-dir=${join(folder, "chromium")}`],
   });
-  await test(browser, join(folder, "cluster", "kubeconfig"));
-} catch (error) {
-  failed = error;
-  console.error(error);
-} finally {
-  await browser?.close();
-  for (const child of children.reverse()) {
-    if (child.exitCode !== null || child.signalCode !== null) continue;
-    const over = new Promise((done) => child.on("exit", done));
-    child.kill("SIGTERM");
-    await over;
+  try {
+    await testRecords(browser, env);
+    await test(browser, env);
+  } finally {
+    await browser.close();
   }
-  rmSync(folder, { recursive: true, force: true });
-}
-process.exit(failed ? 1 : 0);
+});
