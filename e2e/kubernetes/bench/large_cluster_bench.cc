@@ -4,8 +4,11 @@
 //    of a minute in which others' pods start and end all the time
 // 2. `kubectl gang queue`: one call, with what it asks for
 //
-//   build/bin/large_cluster_bench [pods NODES PODS PER_SECOND] [queue NODES JOBS]
+//   build/bin/large_cluster_bench [pods NODES PODS PER_SECOND] [queue NODES JOBS] [up NODES JOBS]
 //       default: pods 10000 50000 100 queue 5000 20000
+//
+// "up" measures nothing: it prints a kubeconfig when jobs of two nodes run in turns on all nodes
+// and the others wait, and holds that cluster until its standard input ends.
 //
 // Against the in-memory API server (bench_server.h). OPERATOR=PROGRAM measures another operator.
 #include <sys/resource.h>
@@ -13,6 +16,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -21,6 +25,7 @@
 
 #include "e2e/devcluster/apply.h"
 #include "e2e/kubernetes/bench/bench_server.h"
+#include "e2e/kubernetes/bench/fake_agents.h"
 #include "e2e/kubernetes/bench/fake_cluster.h"
 #include "e2e/kubernetes/bench/fake_kubelets.h"
 #include "e2e/kubernetes/bench/operator_run.h"
@@ -56,12 +61,9 @@ double cpu_seconds_of(int whom) {
 
 // A pod as a Deployment makes it, on the node that its scheduler has chosen.
 json pod_of_others(int number, int nodes) {
-  json owner{{"apiVersion", "apps/v1"},
-             {"kind", "ReplicaSet"},
-             {"name", "web-7d4b9c6f5"},
-             {"uid", "6d1f0a52-6c1e-4bb5-9a44-0a5f2c7d9e11"},
-             {"controller", true},
-             {"blockOwnerDeletion", true}};
+  json owner{{"apiVersion", "apps/v1"}, {"kind", "ReplicaSet"},
+             {"name", "web-7d4b9c6f5"}, {"uid", "6d1f0a52-6c1e-4bb5-9a44-0a5f2c7d9e11"},
+             {"controller", true},      {"blockOwnerDeletion", true}};
   return {{"apiVersion", "v1"},
           {"kind", "Pod"},
           {"metadata",
@@ -77,21 +79,20 @@ json pod_of_others(int number, int nodes) {
 // A job that runs, or one that waits, as the operator has written it.
 json status_of_job(int number, int nodes, const std::string& now) {
   const bool runs = number < nodes;
-  json status{
-      {"observedGeneration", 1},
-      {"jobID", number + 1},
-      {"state", runs ? "Running" : "Pending"},
-      {"partition", kPartition},
-      {"priority", 4294901759 - number},
-      {"submitTime", now},
-      {"eligibleTime", now},
-      {"conditions",
-       {{{"type", "Accepted"},
-         {"status", "True"},
-         {"reason", "Accepted"},
-         {"message", "the job is in the queue"},
-         {"observedGeneration", 1},
-         {"lastTransitionTime", now}}}}};
+  json status{{"observedGeneration", 1},
+              {"jobID", number + 1},
+              {"state", runs ? "Running" : "Pending"},
+              {"partition", kPartition},
+              {"priority", 4294901759 - number},
+              {"submitTime", now},
+              {"eligibleTime", now},
+              {"conditions",
+               {{{"type", "Accepted"},
+                 {"status", "True"},
+                 {"reason", "Accepted"},
+                 {"message", "the job is in the queue"},
+                 {"observedGeneration", 1},
+                 {"lastTransitionTime", now}}}}};
   if (!runs) {
     status["reason"] = "Priority";
     return status;
@@ -194,6 +195,38 @@ class LargeCluster {
     return {};
   }
 
+  // Two jobs take turns on each core; each has two nodes.
+  Status hold(int jobs) {
+    FakeAgents agents{server_.transport(), clock_, kCoresPerNode};
+    if (Status s = allow_turns(server_.api(), true); !s.ok()) return s;
+    auto run = OperatorRun::start(options_, clock_);
+    if (!run.ok()) return run.error();
+    const auto is_ready = [&] {
+      return run->is_ready() && agents.ready_nodes() == static_cast<std::size_t>(nodes_);
+    };
+    if (Status s = server_.api().wait_until("operator and agents are ready", is_ready); !s.ok()) {
+      return s;
+    }
+    std::vector<json> objects;
+    for (int i = 0; i < jobs; ++i) {
+      const std::string limit = std::to_string(30 + i % 600) + "m";
+      objects.push_back(gang_job(kGang, "train-model-" + std::to_string(i),
+                                 {{"partitions", {kPartition}},
+                                  {"resources", {{"tasks", 2}, {"cpusPerTask", kCoresPerNode}}},
+                                  {"schedule", {{"timeLimit", limit}}}}));
+    }
+    if (Status s = server_.api().create_all(gang_jobs_path(kGang), objects); !s.ok()) return s;
+    const std::size_t pods =
+        std::min(2 * static_cast<std::size_t>(jobs), 2 * static_cast<std::size_t>(nodes_));
+    const auto all_run = [&] { return kubelets_.running() == pods; };
+    if (Status s = server_.api().wait_until("all nodes have jobs", all_run); !s.ok()) return s;
+    std::cout << "kubeconfig: " << server_.admin_kubeconfig() << "\noperator: " << run->pid()
+              << std::endl;
+    for (std::string line; std::getline(std::cin, line);) {
+    }
+    return {};
+  }
+
  private:
   // Of all threads, and of each that took a part that shows.
   static void report(const char* what, const ThreadTimes& before, pid_t pid) {
@@ -234,9 +267,9 @@ class LargeCluster {
   int pods_ = 0;  // that were ever made
 };
 
-// "pods" with three numbers, or "queue" with two.
+// "pods" with three numbers, or one of the others with two.
 struct Measurement {
-  bool of_operator = false;
+  std::string what;
   int nodes = 0;
   int count = 0;  // of pods or jobs
   int per_second = 0;
@@ -246,11 +279,12 @@ struct Measurement {
 std::optional<std::vector<Measurement>> parse(const std::vector<std::string>& words) {
   std::vector<Measurement> out;
   for (std::size_t i = 0; i < words.size();) {
-    Measurement one{.of_operator = words[i] == "pods"};
-    if (!one.of_operator && words[i] != "queue") return std::nullopt;
+    Measurement one{.what = words[i]};
+    const bool is_of_pods = one.what == "pods";
+    if (!is_of_pods && one.what != "queue" && one.what != "up") return std::nullopt;
     ++i;
     for (int* number : {&one.nodes, &one.count, &one.per_second}) {
-      if (number == &one.per_second && !one.of_operator) continue;
+      if (number == &one.per_second && !is_of_pods) continue;
       *number = i < words.size() ? std::atoi(words[i++].c_str()) : 0;
       if (*number < 1) return std::nullopt;
     }
@@ -265,8 +299,9 @@ Status run(const std::vector<Measurement>& measurements, const Options& options)
   for (const Measurement& one : measurements) {
     LargeCluster cluster{clock, options};
     if (Status s = cluster.prepare(one.nodes); !s.ok()) return s;
-    const Status done = one.of_operator ? cluster.measure_operator(one.count, one.per_second)
-                                        : cluster.measure_queue(one.count);
+    const Status done = one.what == "pods"    ? cluster.measure_operator(one.count, one.per_second)
+                        : one.what == "queue" ? cluster.measure_queue(one.count)
+                                              : cluster.hold(one.count);
     if (!done.ok()) return done;
   }
   return {};
@@ -277,12 +312,13 @@ int run_program(int argc, char** argv) {
   if (words.empty()) words = {"pods", "10000", "50000", "100", "queue", "5000", "20000"};
   const auto measurements = parse(words);
   if (!measurements) {
-    std::fprintf(stderr, "usage: %s [pods NODES PODS PER_SECOND] [queue NODES JOBS]\n", argv[0]);
+    std::fprintf(stderr,
+                 "usage: %s [pods NODES PODS PER_SECOND] [queue NODES JOBS] [up NODES JOBS]\n",
+                 argv[0]);
     return 2;
   }
-  return run_measurement("large_cluster_bench", [&](const Options& options) {
-    return run(*measurements, options);
-  });
+  return run_measurement("large_cluster_bench",
+                         [&](const Options& options) { return run(*measurements, options); });
 }
 
 }  // namespace
