@@ -27,6 +27,9 @@ TEST(FuzzCorpus, Scenario) {
 TEST(FuzzCorpus, Swf) {
   run_corpus("cli/fuzz/corpus/swf_fuzz", fuzz_swf);
 }
+TEST(FuzzCorpus, PageBody) {
+  run_corpus("cli/fuzz/corpus/page_body_fuzz", fuzz_page_body);
+}
 TEST(FuzzCorpus, Import) {
   run_corpus("cli/fuzz/corpus/import_fuzz", fuzz_import);
 }
