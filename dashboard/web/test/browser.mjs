@@ -147,7 +147,7 @@ async function testZoom(page) {
   await until("what is not seen", () => page.evaluate(() =>
     /^The past begins at .*: this cluster keeps no records\.$/.test(document.querySelector(".pastnote").textContent)));
   await page.mouse.move(0, 0);
-  await press("+", 20);
+  await press("+", 21); // half a minute, in which turns are seen
   await page.keyboard.press("n");
   console.log("ok: zoom from a second to a week, by keys and wheel; without records the page says where the past begins");
 }
