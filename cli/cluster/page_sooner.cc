@@ -16,6 +16,8 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kOtherPartitionsMax = 3;
 constexpr base::Duration kShortest = std::chrono::minutes{1};
+// Of all questions together: what has been answered by then is said.
+constexpr base::Duration kPatience = std::chrono::seconds{30};
 
 std::string sooner_field(const Json& json, const char* field) {
   const auto found = json.find(field);
@@ -36,7 +38,6 @@ base::Result<Json> sooner_answer(const Session& session, const kube::Job& like,
   kube::Job question;
   question.metadata.ns = like.metadata.ns;
   question.metadata.generate_name = "whatif-";
-  question.metadata.annotations = like.metadata.annotations;
   question.spec = std::move(spec);
   set_user(session, question);
   const auto answer = ask_operator(session, std::move(question));
@@ -109,6 +110,7 @@ base::Result<std::string> page_sooner(const Session& session, std::string_view t
   if (const std::string why = why_not_sooner(*job); !why.empty()) {
     return base::invalid_argument(why);
   }
+  const base::Duration begin = session.clock.monotonic();
   // Without the right to look at partitions the others are not asked about.
   const auto partitions = session.client.list<kube::Partition>();
   kube::JobSpec as_it_is = job->spec;
@@ -118,6 +120,7 @@ base::Result<std::string> page_sooner(const Session& session, std::string_view t
   Json variants = Json::array();
   for (SoonerVariant& variant :
        sooner_variants(*job, partitions ? partitions->items : std::vector<kube::Partition>{})) {
+    if (session.clock.monotonic() - begin > kPatience) break;
     const auto answer = sooner_answer(session, *job, std::move(variant.spec));
     // Such as a partition that refuses jobs of this namespace.
     if (!answer) continue;
