@@ -44,12 +44,40 @@ class StepsOfPods : public testing::Test {
  protected:
   StepsOfPods() {
     ::signal(SIGPIPE, SIG_IGN);
-    const auto listener = listen_on("127.0.0.1", 0);
-    EXPECT_TRUE(listener.ok());
+    begin_first('k');
+  }
+
+  // On the same port each time, as in the next start of the job.
+  void begin_first(char key) {
+    hub_.reset();
+    const auto listener = listen_on("127.0.0.1", port_);
+    ASSERT_TRUE(listener.ok()) << listener.error().message;
     port_ = port_of(*listener);
     hub_ = std::make_unique<StepServer>(
         loop_, JobNodes{.names = {"n1", "n2", "n3"}, .cpus = {2, 2, 2}, .own = 0});
-    hub_->take_launchers(*listener, std::make_unique<Tls>(key_of('k')));
+    hub_->take_launchers(*listener, std::make_unique<Tls>(key_of(key)));
+  }
+
+  // A caller that knows all but the key: a launcher's first word, and a step with its secret.
+  void expect_turned_away(char key) {
+    const Tls tls{key_of(key)};
+    StepRequest step = shell("echo never", 1, 1);
+    step.secret = hub_->address().substr(hub_->address().find(':') + 1);
+    const std::vector<std::vector<Message>> callers = {
+        {{.kind = Kind::kHello, .number = 1}},
+        {{.kind = Kind::kRelay}, {.kind = Kind::kCreate, .step = step}}};
+    for (const std::vector<Message>& messages : callers) {
+      const auto fd = connect_to("127.0.0.1", port_);
+      ASSERT_TRUE(fd.ok());
+      int heard = 0;
+      bool is_closed = false;
+      Channel channel{loop_, *fd, tls.for_client(*fd),
+                      Channel::Calls{.message = [&](const Message&) { ++heard; },
+                                     .closed = [&] { is_closed = true; }}};
+      for (const Message& message : messages) channel.send(message);
+      EXPECT_TRUE(wait_for([&] { return is_closed; })) << key;
+      EXPECT_EQ(heard, 0) << key;
+    }
   }
 
   void begin_node(std::uint32_t index, char key = 'k') {
@@ -251,6 +279,52 @@ TEST_F(StepsOfPods, WaitsForLaunchers) {
   ASSERT_TRUE(wait_for([&] { return srun->has(Kind::kDone); }));
   EXPECT_EQ(srun->output(), "0:here\n1:here\n");
   EXPECT_FALSE(srun->has(Kind::kBusy));
+}
+
+// Who has a wrong key is no launcher of the job and starts no step, with all else right.
+TEST_F(StepsOfPods, AWrongKeyOpensNoConnection) {
+  expect_turned_away('w');
+  const auto srun = ask(shell("echo here", 2, 2));
+  begin_node(1);
+  ASSERT_TRUE(wait_for([&] { return srun->has(Kind::kDone); })) << "the job goes on";
+}
+
+// Pods of an earlier start may live on beside those of the next one, and know its port.
+TEST_F(StepsOfPods, TheKeyOfAnEarlierStartOpensNoConnection) {
+  begin_node(1);
+  const auto before = ask(shell("echo before", 2, 2));
+  ASSERT_TRUE(wait_for([&] { return before->has(Kind::kDone); }));
+  begin_first('n');
+  expect_turned_away('k');
+  const auto srun = ask(shell("echo after", 2, 2));
+  (void)wait_for([&, looks = 0]() mutable { return ++looks > 100; });
+  EXPECT_TRUE(srun->heard.empty()) << "the old launcher still tries";
+  begin_node(1, 'n');
+  ASSERT_TRUE(wait_for([&] { return srun->has(Kind::kDone); }));
+  EXPECT_EQ(srun->output(), "0:after\n1:after\n");
+}
+
+// An address may be another job's pod by now. Neither of the two hears a word of the other: the
+// launcher says nothing before the first pod has shown that it knows the key.
+TEST_F(StepsOfPods, TheKeyOfAnotherJobOpensNoConnection) {
+  expect_turned_away('b');
+  const Tls other{key_of('b')};
+  const auto listener = listen_on("127.0.0.1", 0);
+  ASSERT_TRUE(listener.ok());
+  port_ = port_of(*listener);
+  begin_node(1);
+  int caller = -1;
+  ASSERT_TRUE(wait_for([&] {
+    return (caller = ::accept4(*listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0;
+  }));
+  int heard = 0;
+  bool is_closed = false;
+  const Channel channel{loop_, caller, other.for_server(caller),
+                        Channel::Calls{.message = [&](const Message&) { ++heard; },
+                                       .closed = [&] { is_closed = true; }}};
+  EXPECT_TRUE(wait_for([&] { return is_closed; }));
+  EXPECT_EQ(heard, 0);
+  ::close(*listener);
 }
 
 // Without TLS, or with a message that a launcher may not say, nothing is heard of a connection.
