@@ -159,6 +159,8 @@ class Join {
     // srun says last.
     (void)connect_locally(address.substr(0, address.find(':')));
     if (!start(address)) return complain(std::string{"srun: "} + std::strerror(errno));
+    // Says that srun runs: before that a caller's signal reaches nobody.
+    say(slurm::RemoteKind::kHold, "0");
     const auto process = static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0));
     for (bool has_ended = false; !has_ended;) {
       while (const auto message = reader_.next()) pass_on(*message);

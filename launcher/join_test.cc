@@ -78,6 +78,7 @@ class Started {
         if (message->kind == RemoteKind::kOutput) out += message->text;
         if (message->kind == RemoteKind::kErrorOutput) err += message->text;
         if (message->kind == RemoteKind::kHold) holds = message->text == "1";
+        has_begun = true;
       }
       EXPECT_FALSE(reader_.is_broken());
     }
@@ -95,6 +96,7 @@ class Started {
 
   std::string out, err;
   bool holds = false;
+  bool has_begun = false;  // it has said something
   bool has_ended = false;
 
  private:
@@ -159,6 +161,16 @@ TEST_F(Join, PassesInputOutputAndErrorsOn) {
   ASSERT_TRUE(join->hear_its_end());
   EXPECT_EQ(join->out, "typed\n");
   EXPECT_EQ(join->err, "late\nsrun: error: n1: task 0: Exited with exit code 3\n");
+}
+
+// A caller knows by the first word whether its signals reach somebody: one in a pod that stands
+// still says nothing.
+TEST_F(Join, SaysAtOnceThatItRuns) {
+  const auto join = srun({"sleep", "1000"}, "");
+  ASSERT_TRUE(join->hear([&] { return join->has_begun; }));
+  EXPECT_FALSE(join->holds);
+  join->say(RemoteKind::kSignal, std::to_string(SIGTERM));
+  ASSERT_TRUE(join->hear_its_end());
 }
 
 TEST_F(Join, ASignalDoesNotStandBehindInputThatNobodyReads) {

@@ -198,10 +198,16 @@ class StepCaller final : public kube::ExecCaller {
   void output(int stream, std::string_view bytes) override {
     if (stream == STDERR_FILENO) return output_.add(STDERR_FILENO, bytes);
     reader_.add(bytes);
-    while (const auto message = reader_.next()) hear(*message);
+    while (const auto message = reader_.next()) {
+      has_begun_ = true;
+      hear(*message);
+    }
+    has_begun_ = has_begun_ || reader_.is_broken();
   }
   bool takes_output() const override { return output_.bytes_count() < kOutputBytesMax; }
   bool gives_up() const override {
+    // SOURCE: recorded: a step that waits for its beginning, as in a suspended job, ends at once.
+    if (!has_begun_) return interrupts_ > 0 || ends_ > 0;
     return interrupts_ > kInterruptsMax || ends_ > 1 || reader_.is_broken();
   }
   // Writes what is left, unless signals end that.
@@ -254,7 +260,8 @@ class StepCaller final : public kube::ExecCaller {
   PatientOutput output_;
   const bool has_terminal_;
   bool has_input_;
-  bool is_held_ = false;  // the tasks have enough
+  bool is_held_ = false;    // the tasks have enough
+  bool has_begun_ = false;  // the other end runs, and has said so
   int interrupts_ = 0;
   int ends_ = 0;
 };
