@@ -1,4 +1,5 @@
-// Annotations that clients write and read; the operator reads none of them.
+// Annotations that clients write and read. The operator copies the user of a Job into its status,
+// by which API servers select, and reads none else.
 #pragma once
 
 #include <string_view>

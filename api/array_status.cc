@@ -230,6 +230,53 @@ ArrayTask task_entry(int task, const JobStatus& status) {
   return entry;
 }
 
+// Hundreds of tasks may end with one write, so of their steps it says the script alone.
+TaskEnd task_end(int task, const JobStatus& status) {
+  TaskEnd end{.task = task};
+  end.job_id = status.job_id;
+  end.state = status.state;
+  end.reason = status.reason;
+  end.restarts = status.restarts;
+  end.allocation = status.allocation;
+  end.partition = status.partition;
+  end.submit_time = status.submit_time;
+  end.eligible_time = status.eligible_time;
+  end.start_time = status.start_time;
+  end.end_time = status.end_time;
+  end.time_limit = status.time_limit;
+  end.run_time = status.run_time;
+  end.suspend_time = status.suspend_time;
+  end.exit_code = status.exit_code;
+  end.usage = status.usage;
+  if (end.usage) {
+    const auto others =
+        std::erase_if(end.usage->steps, [](const StepUsage& step) { return step.id != "batch"; });
+    end.usage->more_steps += static_cast<std::int32_t>(others);
+  }
+  return end;
+}
+
+JobStatus task_status(const TaskEnd& end, const JobStatus& of_array) {
+  JobStatus status;
+  status.job_id = end.job_id;
+  status.state = end.state;
+  status.reason = end.reason;
+  status.priority = of_array.priority;
+  status.restarts = end.restarts;
+  status.allocation = end.allocation;
+  status.partition = end.partition;
+  status.submit_time = end.submit_time ? end.submit_time : of_array.submit_time;
+  status.eligible_time = end.eligible_time ? end.eligible_time : of_array.eligible_time;
+  status.start_time = end.start_time;
+  status.end_time = end.end_time;
+  status.time_limit = end.time_limit;
+  status.run_time = end.run_time;
+  status.suspend_time = end.suspend_time;
+  status.exit_code = end.exit_code;
+  status.usage = end.usage;
+  return status;
+}
+
 std::string array_summary(const ArrayCounts& counts) {
   const int done = counts.succeeded + counts.failed + counts.cancelled;
   std::string text = std::to_string(done) + " of " +

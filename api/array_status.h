@@ -59,6 +59,13 @@ JobStatus task_status(const ArrayTask& entry, const JobStatus& of_array);
 JobStatus stored_task(const JobStatus& of_array, int task);
 ArrayTask task_entry(int task, const JobStatus& status);
 
+// The most ends that an array keeps for the records. They and the entries of tasks are no more
+// than kArrayBegunMax.
+inline constexpr std::size_t kArrayEndsMax = 500;
+// The status of a task that has ended, and back.
+TaskEnd task_end(int task, const JobStatus& status);
+JobStatus task_status(const TaskEnd& end, const JobStatus& of_array);
+
 // "37 of 1000 done, 4 run, 1 failed"
 std::string array_summary(const ArrayCounts& counts);
 

@@ -535,6 +535,28 @@ struct ArrayTask {
   friend bool operator==(const ArrayTask&, const ArrayTask&) = default;
 };
 
+// How a task of an array has ended, for the records (task_end, array_status.h).
+struct TaskEnd {
+  std::int32_t task = 0;
+  std::optional<std::int64_t> job_id{};
+  std::optional<JobState> state{};
+  std::string reason{};
+  std::optional<std::int64_t> restarts{};
+  std::optional<Allocation> allocation{};
+  std::string partition{};
+  std::optional<base::Instant> submit_time{};    // absent: the array's
+  std::optional<base::Instant> eligible_time{};  // likewise
+  std::optional<base::Instant> start_time{};
+  std::optional<base::Instant> end_time{};
+  std::optional<base::Duration> time_limit{};
+  std::optional<RunTime> run_time{};
+  std::optional<RunTime> suspend_time{};
+  std::optional<std::int32_t> exit_code{};
+  std::optional<JobUsage> usage{};  // of its steps the script alone
+
+  friend bool operator==(const TaskEnd&, const TaskEnd&) = default;
+};
+
 // The jobs that would be stopped for it. Those of its namespace are named.
 struct ForecastStops {
   std::int32_t suspended = 0;
@@ -582,8 +604,8 @@ struct ArrayStatus {
   std::string failed{};
   std::string cancelled{};
   std::string outcomes{};  // base64 of two bits for each task
-  // Of tasks whose ends this write tells first.
-  std::vector<TaskUsage> ended{};
+  // With records: those that have ended and are not known to be recorded, as far as there is room.
+  std::vector<TaskEnd> ended{};
 
   friend bool operator==(const ArrayStatus&, const ArrayStatus&) = default;
 };
@@ -595,6 +617,7 @@ struct JobStatus {
   std::string reason{};
   std::string message{};
   std::optional<std::int64_t> job_id{};
+  std::string user{};  // who has submitted it; its namespace if it does not say so
   std::optional<std::int64_t> priority{};
   std::optional<std::int64_t> term{};
   std::optional<std::int64_t> starts{};    // allocations so far

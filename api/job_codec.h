@@ -237,12 +237,6 @@ void visit(Io& io, Like<JobUsage> auto& s) {
 }
 
 template <typename Io>
-void visit(Io& io, Like<TaskUsage> auto& s) {
-  io.always("task", s.task);
-  io.field("usage", s.usage);
-}
-
-template <typename Io>
 void visit(Io& io, Like<RunTime> auto& s) {
   io.field("elapsed", s.elapsed);
   io.micro_time("asOf", s.as_of);
@@ -361,6 +355,26 @@ void visit(Io& io, Like<JobForecast> auto& s) {
 }
 
 template <typename Io>
+void visit(Io& io, Like<TaskEnd> auto& s) {
+  io.always("task", s.task);
+  io.field("jobID", s.job_id);
+  io.field("state", s.state);
+  io.field("reason", s.reason);
+  io.field("restarts", s.restarts);
+  io.field("allocation", s.allocation);
+  io.field("partition", s.partition);
+  io.micro_time("submitTime", s.submit_time);
+  io.micro_time("eligibleTime", s.eligible_time);
+  io.micro_time("startTime", s.start_time);
+  io.micro_time("endTime", s.end_time);
+  io.field("timeLimit", s.time_limit);
+  io.field("runTime", s.run_time);
+  io.field("suspendTime", s.suspend_time);
+  io.field("exitCode", s.exit_code);
+  io.field("usage", s.usage);
+}
+
+template <typename Io>
 void visit(Io& io, Like<ArrayCounts> auto& s) {
   io.always("waiting", s.waiting);
   io.always("running", s.running);
@@ -388,6 +402,7 @@ void visit(Io& io, Like<JobStatus> auto& s) {
   io.field("reason", s.reason);
   io.field("message", s.message);
   io.field("jobID", s.job_id);
+  io.field("user", s.user);
   io.field("priority", s.priority);
   io.field("term", s.term);
   io.field("starts", s.starts);

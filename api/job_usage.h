@@ -43,14 +43,6 @@ struct JobUsage {
   friend bool operator==(const JobUsage&, const JobUsage&) = default;
 };
 
-// What a task of an array has used; of its steps the script alone.
-struct TaskUsage {
-  std::int32_t task = 0;
-  JobUsage usage{};
-
-  friend bool operator==(const TaskUsage&, const TaskUsage&) = default;
-};
-
 // Bounds of what is taken from a termination message, which the job's own programs may have
 // written.
 inline constexpr std::size_t kUsageMessageBytesMax = 4'096;

@@ -12,8 +12,11 @@
 
 namespace kube {
 
-// Its annotation: every state of every Job up to this resourceVersion is on the disk.
+// Its annotations: every state of every Job up to this resourceVersion is on the disk.
 inline constexpr std::string_view kRecordedVersion = "kubegang.io/recorded-version";
+// The version of the list since which Jobs are watched without a gap: what came and went before it
+// may never have been seen.
+inline constexpr std::string_view kRecordedSince = "kubegang.io/recorded-since";
 
 // nullopt: it is no number.
 inline std::optional<std::int64_t> version_number(std::string_view version) {
@@ -24,10 +27,20 @@ inline std::optional<std::int64_t> version_number(std::string_view version) {
   return number;
 }
 
-inline std::optional<std::int64_t> recorded_version(const Lease& lease) {
-  const auto found = lease.metadata.annotations.find(std::string{kRecordedVersion});
-  if (found == lease.metadata.annotations.end()) return std::nullopt;
-  return version_number(found->second);
+struct RecordedVersions {
+  std::int64_t version = -1;  // -1: it says none
+  std::int64_t since = -1;    // likewise
+
+  friend bool operator==(const RecordedVersions&, const RecordedVersions&) = default;
+};
+
+inline RecordedVersions recorded_versions(const Lease& lease) {
+  const auto number_of = [&](std::string_view name) {
+    const auto found = lease.metadata.annotations.find(std::string{name});
+    if (found == lease.metadata.annotations.end()) return std::int64_t{-1};
+    return version_number(found->second).value_or(-1);
+  };
+  return {.version = number_of(kRecordedVersion), .since = number_of(kRecordedSince)};
 }
 
 }  // namespace kube

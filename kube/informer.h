@@ -52,6 +52,9 @@ class Informer {
     // All changes up to this version of the API server's store have been delivered. Not called
     // between those of a list, which have no order.
     std::function<void(const std::string& version)> on_version{};
+    // The list of this version has been delivered. What came and went since the version before is
+    // not known. on_version follows.
+    std::function<void(const std::string& version)> on_list{};
   };
   // Drops what is not needed before the object is stored (templates, annotations). Must keep name,
   // namespace, uid and resourceVersion.
@@ -120,6 +123,7 @@ class Informer {
     out.on_undecodable = std::move(handlers.on_undecodable);
     out.on_error = std::move(handlers.on_error);
     out.on_version = std::move(handlers.on_version);
+    out.on_list = std::move(handlers.on_list);
     return out;
   }
 

@@ -103,6 +103,7 @@ base::Duration InformerCore::list() {
   }
   // Only the objects of this list: those that were deleted or mended during a gap are forgotten.
   reported_ = std::move(still_bad);
+  if (hooks_.on_list) hooks_.on_list(resource_version_);
   tell_version();
   // Follows the handlers: a reader that sees synced_ finds that they know every object.
   synced_ = true;

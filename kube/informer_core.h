@@ -67,6 +67,7 @@ class InformerCore {
     std::function<void(const Undecodable&)> on_undecodable;  // may be absent
     std::function<void(const base::Error&)> on_error;        // may be absent
     std::function<void(const std::string&)> on_version;      // may be absent
+    std::function<void(const std::string&)> on_list;         // may be absent
   };
 
   InformerCore(Client client, const Clock& clock, const ResourceInfo& resource,

@@ -2,23 +2,22 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
-
-#include "api/records_lease.h"
-
 namespace records {
 namespace {
 
-constexpr base::Duration kRest = std::chrono::seconds{10};
+constexpr base::Duration kRest = std::chrono::seconds{2};
 
 }  // namespace
 
 base::Duration Acknowledger::step() {
-  const std::int64_t stored = stored_();
+  const kube::RecordedVersions stored = stored_();
   // A lower one, too: the API server's store was set back.
   if (stored == told_) return kRest;
   const nlohmann::json patch{
       {"metadata",
-       {{"annotations", {{std::string{kube::kRecordedVersion}, std::to_string(stored)}}}}}};
+       {{"annotations",
+         {{std::string{kube::kRecordedVersion}, std::to_string(stored.version)},
+          {std::string{kube::kRecordedSince}, std::to_string(stored.since)}}}}}};
   const auto written = client_.patch<kube::Lease>(lease_, patch);
   if (written) {
     told_ = stored;

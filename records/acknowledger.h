@@ -5,17 +5,19 @@
 #include <functional>
 #include <optional>
 
+#include "api/records_lease.h"
 #include "base/time.h"
 #include "kube/client.h"
 
 namespace records {
 
-// One thread. One write for as many changes of Jobs as there are in ten seconds; none while nothing
+// One thread. One write for as many changes of Jobs as there are in two seconds; none while nothing
 // changes.
 class Acknowledger {
  public:
-  // `stored`: Recorder::stored_version(), on this thread.
-  Acknowledger(kube::Client client, kube::ObjectKey lease, std::function<std::int64_t()> stored,
+  // `stored`: Recorder::stored(), on this thread.
+  Acknowledger(kube::Client client, kube::ObjectKey lease,
+               std::function<kube::RecordedVersions()> stored,
                std::function<void(const base::Error&)> on_error)
       : client_{std::move(client)},
         lease_{std::move(lease)},
@@ -28,9 +30,9 @@ class Acknowledger {
  private:
   kube::Client client_;
   const kube::ObjectKey lease_;
-  const std::function<std::int64_t()> stored_;
+  const std::function<kube::RecordedVersions()> stored_;
   const std::function<void(const base::Error&)> on_error_;
-  std::int64_t told_ = -1;
+  kube::RecordedVersions told_;
 };
 
 }  // namespace records

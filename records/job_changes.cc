@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "api/annotations.h"
@@ -111,12 +112,22 @@ void add_status(Record& record, const kube::JobStatus& status, const kube::JobSp
   if (status.ending && status.ending->by) record.preempted_by = to_string(*status.ending->by);
 }
 
+// The script's CPUs are those of the job on its node, which only the allocation knows.
+std::optional<kube::JobUsage> with_cpus_of_script(
+    std::optional<kube::JobUsage> usage, const std::optional<kube::Allocation>& allocation) {
+  if (!usage || !allocation) return usage;
+  for (kube::StepUsage& step : usage->steps) {
+    if (step.id == "batch" && step.cpus == 0) step.cpus = cpus_of_script(*allocation);
+  }
+  return usage;
+}
+
 Record record_of_job(const kube::Job& job, const std::string& cluster, base::Instant seen_at) {
   Record record = asked_by(job, cluster);
   add_status(record, job.status, job.spec);
   if (job.status.state && kube::is_final(*job.status.state)) {
     record.end_time = job.status.end_time.value_or(seen_at);
-    set_usage(record, job.status.usage);
+    set_usage(record, with_cpus_of_script(job.status.usage, job.status.allocation));
   }
   return record;
 }
@@ -136,18 +147,24 @@ class ArrayChanges {
       : now_{now}, asked_{asked_by(now, cluster)}, seen_at_{seen_at} {
     if (before == nullptr || !before->status.array) return;
     for (const kube::ArrayTask& entry : before->status.array->tasks) before_[entry.task] = &entry;
+    for (const kube::TaskEnd& end : before->status.array->ended) told_.insert(end.task);
     outcomes_before_ = kube::TaskOutcomes{*before->status.array};
   }
 
   std::vector<Change> changes() {
     if (!now_.status.array) return {};
     for (const kube::ArrayTask& entry : now_.status.array->tasks) add_entry(entry);
+    std::set<int> told;
+    for (const kube::TaskEnd& end : now_.status.array->ended) {
+      told.insert(end.task);
+      if (!told_.contains(end.task)) add_told_end(end);
+    }
     const kube::TaskOutcomes outcomes{*now_.status.array};
     for (const kube::TaskOutcome outcome :
          {kube::TaskOutcome::kSucceeded, kube::TaskOutcome::kFailed,
           kube::TaskOutcome::kCancelled}) {
       for (const int task : outcomes.tasks(outcome)) {
-        if (outcomes_before_.of(task) != outcome) add_end(task, outcome);
+        if (outcomes_before_.of(task) != outcome && !told.contains(task)) add_end(task, outcome);
       }
     }
     return std::move(changes_);
@@ -171,6 +188,15 @@ class ArrayChanges {
     changes_.emplace_back(Written{std::move(record)});
   }
 
+  // As its array tells it until it is recorded.
+  void add_told_end(const kube::TaskEnd& end) {
+    Record record = record_of(end.task);
+    add_status(record, kube::task_status(end, now_.status), now_.spec);
+    record.end_time = end.end_time.value_or(seen_at_);
+    set_usage(record, with_cpus_of_script(end.usage, end.allocation));
+    changes_.emplace_back(Written{std::move(record)});
+  }
+
   void add_end(int task, kube::TaskOutcome outcome) {
     Record record = record_of(task);
     add_status(record,
@@ -183,9 +209,6 @@ class ArrayChanges {
     record.state = recorded(kube::state_of(outcome));
     record.end_time = now_.status.end_time.value_or(seen_at_);
     if (outcome == kube::TaskOutcome::kSucceeded) record.exit_code = 0;
-    const auto& ended = now_.status.array->ended;
-    const auto used = std::ranges::find(ended, task, &kube::TaskUsage::task);
-    if (used != ended.end()) set_usage(record, used->usage);
     const auto found = before_.find(task);
     if (found != before_.end() && found->second->ending) {
       const kube::JobEnding& ending = *found->second->ending;
@@ -199,6 +222,7 @@ class ArrayChanges {
   const Record asked_;
   const base::Instant seen_at_;
   std::map<int, const kube::ArrayTask*> before_;
+  std::set<int> told_;  // before
   kube::TaskOutcomes outcomes_before_;
   std::vector<Change> changes_;
 };

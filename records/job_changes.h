@@ -17,8 +17,8 @@ struct Written {
   // What the run before has used, of which the record of a job that waits again is told.
   std::optional<kube::JobUsage> used_before{};
 };
-// A task of an array has ended. Its record says how and when, and who; where it ran is known only
-// if it was written before.
+// A task of an array has ended, and nothing but that is known. Its record says how, and who; where
+// it ran is known only if it was written before.
 struct TaskEnded {
   Record record;
 };

@@ -137,20 +137,38 @@ TEST_F(ArrayChangesTest, TheEndOfATaskIsAsItsEndingSaid) {
   EXPECT_EQ(ended[0].end_time, at(9));
 }
 
-TEST_F(ArrayChangesTest, TheEndOfATaskSaysWhatItHasUsed) {
-  start(1, at(5));
-  start(2, at(5));
+// With the end that its array keeps the record is whole, whatever was seen before.
+TEST_F(ArrayChangesTest, TheEndThatAnArrayKeepsIsAllOfATask) {
+  kube::TaskEnd told{.task = 2, .job_id = 102};
+  told.state = kube::JobState::kOutOfMemory;
+  told.allocation = on("n1");
+  told.partition = "long";
+  told.start_time = at(5);
+  told.end_time = at(8);
+  told.run_time = kube::RunTime{.elapsed = std::chrono::seconds{3}, .as_of = at(8)};
+  told.exit_code = 137;
+  told.usage = {.user_cpu = std::chrono::seconds{3}, .max_rss = kube::Bytes{4'096}};
+  end(2, kube::TaskOutcome::kFailed);
+  array_.status.array->ended = {told};
+  const auto changes = changes_of(nullptr, array_, kCluster, at(99));
+  ASSERT_EQ(changes.size(), 1U);
+  const Record record = std::get<Written>(changes[0]).record;
+  EXPECT_EQ(record.task, 2);
+  EXPECT_EQ(record.array_id, 100);
+  EXPECT_EQ(record.job_id, 102);
+  EXPECT_EQ(record.state, RecordState::kOutOfMemory);
+  EXPECT_EQ(record.partition, "long");
+  EXPECT_EQ(record.hostlist, "n1");
+  EXPECT_EQ(record.submit_time, at(0)) << "the array's";
+  EXPECT_EQ(record.start_time, at(5));
+  EXPECT_EQ(record.end_time, at(8));
+  EXPECT_EQ(record.elapsed, std::chrono::seconds{3});
+  EXPECT_EQ(record.exit_code, 137);
+  EXPECT_EQ(record.user_cpu, std::chrono::seconds{3});
+  EXPECT_EQ(record.max_rss, kube::Bytes{4'096});
   const kube::Job before = array_;
-  end(1, kube::TaskOutcome::kSucceeded);
-  end(2, kube::TaskOutcome::kSucceeded);
-  array_.status.array->ended = {
-      {.task = 2, .usage = {.user_cpu = std::chrono::seconds{3}, .max_rss = kube::Bytes{4'096}}}};
-  const std::vector<Record> ended =
-      records_in<TaskEnded>(changes_of(&before, array_, kCluster, at(9)));
-  ASSERT_EQ(ended.size(), 2U);
-  EXPECT_FALSE(ended[0].user_cpu);
-  EXPECT_EQ(ended[1].user_cpu, std::chrono::seconds{3});
-  EXPECT_EQ(ended[1].max_rss, kube::Bytes{4'096});
+  array_.status.array->ended.clear();
+  EXPECT_TRUE(changes_of(&before, array_, kCluster, at(100)).empty()) << "it was told";
 }
 
 TEST_F(ArrayChangesTest, TasksThatEndedBeforeTheFirstLookAreRecords) {

@@ -75,6 +75,7 @@ class Metrics {
     raise(changes_, counters.changes);
     raise(errors_, counters.errors);
     raise(lost_, counters.lost_jobs);
+    raise(bare_, counters.bare_ends);
     waiting_.Set(static_cast<double>(waiting));
   }
   std::string render() const { return kube::metrics_text(registry_); }
@@ -91,6 +92,9 @@ class Metrics {
                                          "Transactions that failed and are tried again.");
   prometheus::Counter& lost_ =
       counter("kubegang_records_lost_jobs_total", "Jobs whose end was not seen.");
+  prometheus::Counter& bare_ =
+      counter("kubegang_records_bare_task_ends_total",
+              "Tasks of arrays of whose ends nothing was seen but the outcome.");
   prometheus::Gauge& waiting_ = prometheus::BuildGauge()
                                     .Name("kubegang_records_waiting_changes")
                                     .Help("Changes that are not written yet.")
@@ -193,7 +197,7 @@ class Process {
 
   void acknowledge() {
     acknowledger_.emplace(
-        client_, *options_.lease, [this] { return recorder_.stored_version(); },
+        client_, *options_.lease, [this] { return recorder_.stored(); },
         [](const base::Error& error) {
           spdlog::warn("not acknowledged error={}", base::log_value(error.message));
         });

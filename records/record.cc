@@ -1,10 +1,12 @@
 #include "records/record.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "api/annotations.h"
 #include "api/wellknown.h"
 #include "records/record_codec.h"
+#include "slurm/hostlist.h"
 
 namespace records {
 
@@ -99,6 +101,18 @@ kube::JobStatus status_of(const Record& record) {
 }
 
 }  // namespace
+
+std::int32_t cpus_of_script(const kube::Allocation& allocation) {
+  if (allocation.nodes == 1) return allocation.cpus;
+  const auto all = slurm::expand_hostlist(allocation.hostlist);
+  if (!all || all->empty()) return 0;
+  for (const kube::NodeShare& share : allocation.shares) {
+    const auto nodes = slurm::expand_hostlist(share.hostlist);
+    const bool is_first = nodes && std::ranges::find(*nodes, all->front()) != nodes->end();
+    if (is_first) return share.cpus.value_or(0);
+  }
+  return 0;
+}
 
 kube::Job job_of(const Record& record) {
   kube::Job job;

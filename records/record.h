@@ -123,4 +123,7 @@ base::Result<Record> decode_record(const nlohmann::json& json);
 // this run.
 kube::Job job_of(const Record& record);
 
+// The CPUs on its first node, where the script runs; 0: that is not known.
+std::int32_t cpus_of_script(const kube::Allocation& allocation);
+
 }  // namespace records

@@ -68,11 +68,20 @@ void ChangeQueue::reach(std::int64_t version) {
   if (std::exchange(has_added_, false)) is_reached_ = true;
 }
 
+void ChangeQueue::list(std::int64_t version) {
+  const std::lock_guard lock{mu_};
+  listed_ = version;
+  has_added_ = true;
+}
+
 ChangeQueue::Taken ChangeQueue::take(std::size_t most) {
   const std::lock_guard lock{mu_};
   if (changes_.size() <= most) {
     Taken all{.changes = std::exchange(changes_, {})};
-    if (std::exchange(is_reached_, false)) all.version = reached_;
+    if (std::exchange(is_reached_, false)) {
+      all.version = reached_;
+      all.since = listed_;
+    }
     return all;
   }
   const auto end = changes_.begin() + static_cast<std::ptrdiff_t>(most);
@@ -114,6 +123,10 @@ JobFollower::JobFollower(kube::Client client, const kube::Clock& clock, std::str
              .on_version =
                  [&queue](const std::string& version) {
                    if (const auto number = kube::version_number(version)) queue.reach(*number);
+                 },
+             .on_list =
+                 [&queue](const std::string& version) {
+                   if (const auto number = kube::version_number(version)) queue.list(*number);
                  }},
             keep_what_is_recorded} {}
 
@@ -130,7 +143,10 @@ base::Result<std::size_t> Recorder::step() {
   fill_batch();
   const std::size_t count = batch_.changes.size();
   if (const base::Status status = write_batch(); !status) return status.error();
-  if (is_reconciled_) stored_version_ = written_version_;
+  if (is_reconciled_) {
+    const std::lock_guard lock{mu_};
+    stored_ = written_;
+  }
   return count;
 }
 
@@ -145,10 +161,11 @@ base::Status Recorder::write_batch() {
       ++counters_.errors;
       return status;
     }
+    counters_.bare_ends = writer_.bare_ends();
     counters_.changes += static_cast<std::int64_t>(batch_.changes.size());
     ++counters_.batches;
   }
-  written_version_ = batch_.version.value_or(written_version_);
+  if (batch_.version) written_ = {.version = *batch_.version, .since = batch_.since};
   batch_ = {};
   return {};
 }

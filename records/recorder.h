@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "api/job.h"
+#include "api/records_lease.h"
 #include "base/result.h"
 #include "kube/client.h"
 #include "kube/clock.h"
@@ -31,11 +32,14 @@ class ChangeQueue {
   void add(std::vector<Change> changes);
   // All changes of Jobs up to this version of the API server's store have been added.
   void reach(std::int64_t version);
+  // That version is a list's: what came and went before it may not have been seen.
+  void list(std::int64_t version);
 
   struct Taken {
     std::vector<Change> changes{};
     // If it has risen by changes of Jobs, and all of them have been taken.
     std::optional<std::int64_t> version{};
+    std::int64_t since = -1;  // of the last list, if there is a version
   };
   // The oldest ones, `most` at most.
   Taken take(std::size_t most);
@@ -48,6 +52,7 @@ class ChangeQueue {
   std::vector<Change> changes_;
   bool has_added_ = false;  // since the version was reached
   std::int64_t reached_ = 0;
+  std::int64_t listed_ = -1;
   bool is_reached_ = false;  // since the last one was taken
 };
 
@@ -71,6 +76,8 @@ struct RecorderCounters {
   std::atomic<std::int64_t> batches{0};
   std::atomic<std::int64_t> errors{0};
   std::atomic<std::int64_t> lost_jobs{0};  // whose end nobody has seen
+  // Tasks of arrays of whose ends nothing was seen but the outcome.
+  std::atomic<std::int64_t> bare_ends{0};
 };
 
 // One thread.
@@ -91,9 +98,12 @@ class Recorder {
   // All that existed at the start is written.
   bool is_up_to_date() const { return is_reconciled_; }
   const RecorderCounters& counters() const { return counters_; }
-  // Every state of every Job up to this version is on the disk; -1: the first list is not. Rises
-  // only with what Jobs do. Any thread.
-  std::int64_t stored_version() const { return stored_version_; }
+  // What the Lease may say: every state of every Job up to the version is on the disk; -1: the
+  // first list is not. Rises only with what Jobs do. Any thread.
+  kube::RecordedVersions stored() const {
+    const std::lock_guard lock{mu_};
+    return stored_;
+  }
 
  private:
   void fill_batch();
@@ -106,8 +116,9 @@ class Recorder {
   const std::string cluster_;
   const kube::Clock& clock_;
   ChangeQueue::Taken batch_;  // and not written
-  std::int64_t written_version_ = -1;
-  std::atomic<std::int64_t> stored_version_{-1};
+  kube::RecordedVersions written_;
+  mutable std::mutex mu_;
+  kube::RecordedVersions stored_;  // guarded by mu_
   RecorderCounters counters_;
   std::atomic<bool> is_reconciled_{false};
 };

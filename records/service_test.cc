@@ -87,7 +87,7 @@ class ServiceTest : public ::testing::Test {
     bool is_done = false;
     while (!is_done && clock_.monotonic() < give_up) {
       EXPECT_TRUE(recorder.step().ok());
-      if (stored_ != nullptr) *stored_ = recorder.stored_version();
+      stored_ = recorder.stored();
       is_done = recorder.is_up_to_date() && queue.size() == 0 && is_enough();
       if (!is_done) waker.wait_for(std::chrono::milliseconds{10}, {});
     }
@@ -96,7 +96,7 @@ class ServiceTest : public ::testing::Test {
     return is_done;
   }
 
-  std::int64_t* stored_ = nullptr;  // gets how far the process has stored
+  kube::RecordedVersions stored_;  // how far the process has stored
   fs::path folder_;
   kube::SystemClock clock_;
   kube::ThreadSleeper sleeper_;
@@ -153,20 +153,20 @@ TEST_F(ServiceTest, SaysHowFarItHasStored) {
   lease.metadata.ns = key.ns;
   lease.metadata.name = key.name;
   ASSERT_TRUE(client_.create(lease).ok());
-  std::int64_t stored = -1;
-  Acknowledger acknowledger{client_, key, [&] { return stored; },
+  const std::int64_t& stored = stored_.version;
+  Acknowledger acknowledger{client_, key, [&] { return stored_; },
                             [](const base::Error& error) { FAIL() << error.message; }};
   const auto said = [&] {
     acknowledger.step();
-    return kube::recorded_version(*client_.get<kube::Lease>(key));
+    return kube::recorded_versions(*client_.get<kube::Lease>(key));
   };
-  EXPECT_FALSE(said()) << "before the first list";
+  EXPECT_EQ(said(), kube::RecordedVersions{}) << "before the first list";
   const kube::Job job = add_job("first", 1);
   const std::int64_t version = *kube::version_number(job.metadata.resource_version);
-  stored_ = &stored;
   EXPECT_TRUE(record_until([&] { return stored >= version; }));
   EXPECT_EQ(all().size(), 1U);
-  EXPECT_EQ(said(), stored);
+  EXPECT_EQ(said(), stored_);
+  EXPECT_EQ(said().since, stored) << "there was nothing but the list";
   // The next process begins with a list. It takes back nothing, and goes on.
   const std::int64_t before = stored;
   std::int64_t lowest = before;
@@ -183,7 +183,9 @@ TEST_F(ServiceTest, SaysHowFarItHasStored) {
   }));
   EXPECT_EQ(lowest, before);
   EXPECT_TRUE(all()[0].end_time) << "told and not stored";
-  EXPECT_EQ(said(), stored);
+  EXPECT_GE(said().since, before) << "its own list";
+  EXPECT_LT(said().since, *end_version);
+  EXPECT_EQ(said(), stored_);
 }
 
 // A version is not reached while a change of it waits, or before all of a list is there.
@@ -200,6 +202,11 @@ TEST(ChangeQueue, AVersionIsReachedWithItsLastChange) {
   EXPECT_EQ(queue.take(10).version, 8) << "its changes were taken before";
   queue.reach(9);
   EXPECT_FALSE(queue.take(10).version) << "a bookmark";
+  queue.list(10);
+  queue.reach(10);
+  const ChangeQueue::Taken listed = queue.take(10);
+  EXPECT_EQ(listed.version, 10) << "nobody watched before: that has to be said";
+  EXPECT_EQ(listed.since, 10);
   queue.add({});
   queue.reach(12);
   queue.add({JobGone{}, JobGone{}});

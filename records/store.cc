@@ -221,6 +221,13 @@ std::string upsert_sql() {
   std::string changed;
   for (std::size_t i = kKeyColumns; i < columns().size(); ++i) {
     const std::string& name = columns()[i].name;
+    // A status that says the end does not say any more for whom.
+    if (name == "preemptedBy") {
+      changed +=
+          ", preemptedBy = CASE excluded.state WHEN 'Preempted' THEN preemptedBy "
+          "ELSE excluded.preemptedBy END";
+      continue;
+    }
     changed += (changed.empty() ? "" : ", ") + name + " = excluded." + name;
   }
   return "INSERT INTO record (" + names_of_columns() + ", changed) VALUES (" + parameters() + ", " +
@@ -323,11 +330,14 @@ base::Status Writer::write(std::span<const Change> changes) {
   Transaction transaction{database_};
   base::Status status = transaction.begin();
   if (status) status = database_.run("UPDATE about SET sequence = sequence + 1");
+  bare_ends_of_batch_ = 0;
   for (const Change& change : changes) {
     if (!status) return status;
     status = std::visit([this](const auto& one) { return apply(one); }, change);
   }
-  return status ? transaction.commit() : status;
+  if (status) status = transaction.commit();
+  if (status) bare_ends_ += bare_ends_of_batch_;
+  return status;
 }
 
 base::Status Writer::apply(const Written& change) {
@@ -347,6 +357,9 @@ base::Status Writer::apply(const TaskEnded& change) {
     Binder binder{*statement};
     visit(binder, change.record);
     if (const base::Status status = statement->run(); !status) return status;
+    const bool is_known_to_have_begun =
+        statement == &statements_.end_task || change.record.state != RecordState::kCancelled;
+    if (is_known_to_have_begun && database_.changes() > 0) ++bare_ends_of_batch_;
   }
   return {};
 }

@@ -29,6 +29,9 @@ class Writer {
   base::Status write(std::span<const Change> changes);
   // The jobs of a cluster with a record that has not ended.
   base::Result<std::vector<std::string>> open_jobs(const std::string& cluster);
+  // The tasks whose ends it has written from their outcomes alone. Of canceled ones only those that
+  // are known to have begun.
+  std::int64_t bare_ends() const { return bare_ends_; }
 
  private:
   struct Statements {
@@ -43,6 +46,8 @@ class Writer {
 
   Database database_;
   Statements statements_;  // finalized before the database is closed
+  std::int64_t bare_ends_ = 0;
+  std::int64_t bare_ends_of_batch_ = 0;
 };
 
 // The place of a record in the order of a Query's answer.

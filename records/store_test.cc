@@ -142,6 +142,41 @@ TEST_F(StoreTest, AJobThatIsDeletedIsCanceledAndOneThatVanishedUnseenIsLost) {
   EXPECT_TRUE(writer.open_jobs(kCluster)->empty());
 }
 
+// The status that says the end has forgotten for whom the job had to go.
+TEST_F(StoreTest, OneThatWasPreemptedKeepsByWhom) {
+  Writer writer = writer_of(file());
+  kube::Job job = running(job_named("a", 1), at(10));
+  job.status.ending =
+      kube::JobEnding{.verdict = kube::EndingVerdict::kPreempted,
+                      .by = kube::JobReference{.ns = "team-b", .name = "urgent", .uid = "u"}};
+  kube::Job last = ended(job, at(50));
+  last.status.state = kube::JobState::kPreempted;
+  last.status.ending.reset();
+  ASSERT_TRUE(writer.write(std::vector<Change>{written(job), written(last)}).ok());
+  EXPECT_EQ(all_in(file()).at(0).preempted_by, "team-b/urgent");
+}
+
+TEST_F(StoreTest, CountsTasksOfWhichOnlyTheOutcomeIsKnown) {
+  Writer writer = writer_of(file());
+  Record record = written(running(job_named("a", 1), at(10))).record;
+  const auto task = [&](int number, RecordState state) {
+    Record one = record;
+    one.task = number;
+    one.state = state;
+    if (state != RecordState::kRunning) one.end_time = at(25);
+    return one;
+  };
+  ASSERT_TRUE(writer
+                  .write(std::vector<Change>{Written{task(1, RecordState::kRunning)},
+                                             Written{task(2, RecordState::kCompleted)},
+                                             TaskEnded{task(1, RecordState::kCancelled)},
+                                             TaskEnded{task(2, RecordState::kCompleted)},
+                                             TaskEnded{task(3, RecordState::kFailed)},
+                                             TaskEnded{task(4, RecordState::kCancelled)}})
+                  .ok());
+  EXPECT_EQ(writer.bare_ends(), 2) << "1 and 3: 2 was known, and 4 may never have begun";
+}
+
 TEST_F(StoreTest, ATaskEndsWhereItRan) {
   Writer writer = writer_of(file());
   kube::Job array = running(job_named("a", 1), at(10));

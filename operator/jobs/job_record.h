@@ -106,6 +106,8 @@ struct ArrayRecord {
   int exit_code = 0;  // the highest of those that have ended
   // Its tasks wait no more: the rest was canceled, or has ended otherwise, as this.
   std::optional<kube::TaskOutcome> rest_ended;
+  // With records: tasks of stored ends, each with the version that told its end first: TaskEnds.
+  std::map<int, std::int64_t> ends_told;
   // The tasks that the write under way is about, by key, with what it says of each:
   // StatusPublisher.
   std::map<std::string, kube::JobStatus> in_flight;

@@ -12,8 +12,6 @@ namespace {
 constexpr base::Duration kTryAgain = std::chrono::minutes{1};
 constexpr base::Duration kOfAnswer = std::chrono::minutes{1};
 constexpr base::Duration kWaitForRecordsMax = std::chrono::hours{24};
-constexpr base::Duration kAskAgain = std::chrono::seconds{10};
-constexpr base::Duration kAskAfterError = std::chrono::minutes{1};
 constexpr std::int64_t kUnknownVersion = std::numeric_limits<std::int64_t>::max();
 
 // nullopt: it is not deleted.
@@ -58,14 +56,14 @@ void TimeToLive::forget(const std::string& uid) {
 }
 
 bool TimeToLive::may_go(const Entry& entry, base::Instant now) const {
-  return !lease_ || !entry.is_recorded || entry.number <= recorded_ ||
+  return !recorded_.is_followed() || !entry.is_recorded || entry.number <= recorded_.version() ||
          entry.end + kWaitForRecordsMax <= now;
 }
 
 // Only the version that is recorded.
 DeleteJob TimeToLive::deletion_of(const std::string& uid, Entry& entry) {
-  if (!lease_ || !entry.is_recorded) return {entry.key, uid};
-  if (entry.number <= recorded_) return {entry.key, uid, entry.version};
+  if (!recorded_.is_followed() || !entry.is_recorded) return {entry.key, uid};
+  if (entry.number <= recorded_.version()) return {entry.key, uid, entry.version};
   if (!std::exchange(entry.is_counted, true)) ++unrecorded_count_;
   return {entry.key, uid};
 }
@@ -92,27 +90,11 @@ std::vector<DeleteJob> TimeToLive::due(base::Instant now, std::size_t room) {
   return effects;
 }
 
-std::optional<ReadRecorded> TimeToLive::due_question(base::Instant now) {
-  if (waiting_.empty() || asks_ || next_question_ > now) return std::nullopt;
-  asks_ = true;
-  return ReadRecorded{*lease_};
-}
-
-// A lower version than before: the API server's store was set back.
-void TimeToLive::answered(const RecordedRead& outcome, base::Instant now) {
-  asks_ = false;
-  next_question_ = now + (outcome.lease.ok() ? kAskAgain : kAskAfterError);
-  if (!outcome.lease.ok()) return;
-  recorded_ = kube::recorded_version(*outcome.lease).value_or(-1);
-  while (!waiting_.empty() && waiting_.begin()->first <= recorded_) {
+void TimeToLive::look_again(base::Instant now) {
+  while (!waiting_.empty() && waiting_.begin()->first <= recorded_.version()) {
     tries_.set(waiting_.begin()->second, now);
     waiting_.erase(waiting_.begin());
   }
-}
-
-base::Instant TimeToLive::next_due(base::Instant now) const {
-  const base::Instant next_try = tries_.next_after(now).value_or(base::kNever);
-  return waiting_.empty() || asks_ ? next_try : std::min(next_try, next_question_);
 }
 
 }  // namespace control

@@ -2,8 +2,7 @@
 // those that only ask (spec.testOnly) a minute after their answer.
 //
 // With records, a Job that has ended is not deleted before kubegang-records has stored it, or its
-// time is over for a day. Its Lease says how far it has stored Jobs, and is read while a deletion
-// waits for it, every ten seconds.
+// time is over for a day.
 #pragma once
 
 #include <cstddef>
@@ -18,6 +17,7 @@
 #include "api/job.h"
 #include "base/time.h"
 #include "base/timers.h"
+#include "operator/jobs/recorded.h"
 #include "operator/write/effect.h"
 
 namespace control {
@@ -27,8 +27,7 @@ namespace control {
 // deleted or begin to wait.
 class TimeToLive {
  public:
-  // Before the first job.
-  void wait_for_records(kube::ObjectKey lease) { lease_ = std::move(lease); }
+  explicit TimeToLive(const Recorded& recorded) : recorded_{recorded} {}
 
   // Called for a job that has ended, or has its answer, whenever its object or status changed.
   void observe(const kube::Job& object, const kube::JobStatus& status);
@@ -39,11 +38,12 @@ class TimeToLive {
   // once a minute until a watch shows that it is being deleted, or gone: what became of a try does
   // not matter.
   std::vector<DeleteJob> due(base::Instant now, std::size_t room);
-  // After due().
-  std::optional<ReadRecorded> due_question(base::Instant now);
-  void answered(const RecordedRead& outcome, base::Instant now);
+  // More may be recorded than before.
+  void look_again(base::Instant now);
   // Never in the past: a job that finds no room waits for the outcome of another write.
-  base::Instant next_due(base::Instant now) const;
+  base::Instant next_due(base::Instant now) const {
+    return tries_.next_after(now).value_or(base::kNever);
+  }
 
   // Jobs whose time is over and that are not recorded yet.
   std::size_t waiting_count() const { return waiting_.size(); }
@@ -63,13 +63,10 @@ class TimeToLive {
   bool may_go(const Entry& entry, base::Instant now) const;
   DeleteJob deletion_of(const std::string& uid, Entry& entry);
 
-  std::optional<kube::ObjectKey> lease_;                    // absent: there are no records
-  std::int64_t recorded_ = -1;                              // the version up to which all is
+  const Recorded& recorded_;
   std::map<std::string, Entry> jobs_;                       // by UID
   base::Timers<std::string> tries_;                         // of the same
   std::set<std::pair<std::int64_t, std::string>> waiting_;  // version and UID
-  bool asks_ = false;                                       // the question is on its way
-  base::Instant next_question_{};
   std::int64_t unrecorded_count_ = 0;
 };
 

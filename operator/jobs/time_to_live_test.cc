@@ -12,6 +12,7 @@ constexpr base::Instant kEnd{seconds{1'000}};
 const kube::ObjectKey kKey{"team-a", "train"};
 const DeleteJob kDelete{kKey, "uid"};
 constexpr std::size_t kTtlRoom = 100;  // enough
+const Recorded kNoRecords;
 
 // A Job with that ttlAfterFinished, or without one.
 kube::Job lives(std::optional<base::Duration> after, const std::string& uid = "uid") {
@@ -33,7 +34,7 @@ kube::JobStatus ended(std::optional<base::Instant> at) {
 // From the end of the job, not from its start, and not a second early: until then its user may read
 // the result. The UID goes with the deletion, so a new Job of the same name is not hit.
 TEST(TimeToLive, DeletesAJobWhenItsTimeIsOver) {
-  TimeToLive ttl;
+  TimeToLive ttl{kNoRecords};
   ttl.observe(lives(seconds{30}), ended(kEnd));
   EXPECT_EQ(ttl.next_due(kEnd), kEnd + seconds{30});
   EXPECT_TRUE(ttl.due(kEnd + seconds{29}, kTtlRoom).empty());
@@ -43,7 +44,7 @@ TEST(TimeToLive, DeletesAJobWhenItsTimeIsOver) {
 // A deletion may fail; no answer is needed, since only the watch ends the tries. A status that is
 // stored meanwhile must not begin the minute anew, nor bring a second try at once.
 TEST(TimeToLive, TriesOnceAMinuteUntilTheJobIsGone) {
-  TimeToLive ttl;
+  TimeToLive ttl{kNoRecords};
   ttl.observe(lives(seconds{0}), ended(kEnd));
   EXPECT_EQ(ttl.due(kEnd, kTtlRoom), std::vector{kDelete});
   ttl.observe(lives(seconds{0}), ended(kEnd));  // its status was stored meanwhile
@@ -58,7 +59,7 @@ TEST(TimeToLive, TriesOnceAMinuteUntilTheJobIsGone) {
 // A finalizer of a user keeps the object. The deletion has been taken down, and each further one
 // would be a request for nothing, for as long as the finalizer stays.
 TEST(TimeToLive, TriesNoMoreOnceTheJobIsBeingDeleted) {
-  TimeToLive ttl;
+  TimeToLive ttl{kNoRecords};
   kube::Job job = lives(seconds{0});
   ttl.observe(job, ended(kEnd));
   EXPECT_EQ(ttl.due(kEnd, kTtlRoom), std::vector{kDelete});
@@ -71,7 +72,7 @@ TEST(TimeToLive, TriesNoMoreOnceTheJobIsBeingDeleted) {
 // The operator was away for a day, or a user has given thousands of jobs a time to live. The one
 // whose time was over first goes first; the others wait for the outcomes of what was written.
 TEST(TimeToLive, DeletesAsManyAsThereIsRoomFor) {
-  TimeToLive ttl;
+  TimeToLive ttl{kNoRecords};
   ttl.observe(lives(seconds{2}, "b"), ended(kEnd));
   ttl.observe(lives(seconds{1}, "c"), ended(kEnd));
   ttl.observe(lives(seconds{3}, "a"), ended(kEnd));
@@ -85,7 +86,7 @@ TEST(TimeToLive, DeletesAsManyAsThereIsRoomFor) {
 
 // The field may be edited after the end, also taken away: then the job stays.
 TEST(TimeToLive, FollowsTheSpec) {
-  TimeToLive ttl;
+  TimeToLive ttl{kNoRecords};
   ttl.observe(lives(std::nullopt), ended(kEnd));
   EXPECT_EQ(ttl.next_due(kEnd), base::kNever);
   ttl.observe(lives(minutes{5}), ended(kEnd));
@@ -98,7 +99,7 @@ TEST(TimeToLive, FollowsTheSpec) {
 
 // There is nothing to count from. Counted from the epoch it would be deleted at once.
 TEST(TimeToLive, LeavesAJobWhoseEndHasNoTime) {
-  TimeToLive ttl;
+  TimeToLive ttl{kNoRecords};
   ttl.observe(lives(seconds{1}), ended(std::nullopt));
   EXPECT_EQ(ttl.next_due(kEnd), base::kNever);
 }
@@ -106,7 +107,7 @@ TEST(TimeToLive, LeavesAJobWhoseEndHasNoTime) {
 // With kubegang-records.
 class TimeToLiveWithRecords : public ::testing::Test {
  protected:
-  TimeToLiveWithRecords() { ttl_.wait_for_records({"kubegang-system", "kubegang-records"}); }
+  TimeToLiveWithRecords() { recorded_.follow({"kubegang-system", "kubegang-records"}); }
 
   // A Job that has ended, as it is stored in that version.
   static kube::Job stored(const std::string& uid, const std::string& version) {
@@ -119,27 +120,38 @@ class TimeToLiveWithRecords : public ::testing::Test {
   void answer(std::int64_t version, base::Instant now) {
     kube::Lease lease;
     lease.metadata.annotations["kubegang.io/recorded-version"] = std::to_string(version);
-    ttl_.answered({lease}, now);
+    take({lease}, now);
+  }
+  void take(const RecordedRead& outcome, base::Instant now) {
+    recorded_.answered(outcome, now);
+    ttl_.look_again(now);
+  }
+  std::optional<ReadRecorded> due_question(base::Instant now) {
+    return recorded_.due_question(ttl_.waiting_count() > 0, now);
+  }
+  base::Instant next_due(base::Instant now) const {
+    return std::min(ttl_.next_due(now), recorded_.next_due(ttl_.waiting_count() > 0));
   }
 
-  TimeToLive ttl_;
+  Recorded recorded_;
+  TimeToLive ttl_{recorded_};
   const base::Instant over_ = kEnd + minutes{1};
 };
 
 TEST_F(TimeToLiveWithRecords, DeletesTheVersionThatIsRecorded) {
   observe(stored("a", "7"));
   observe(stored("b", "9"));
-  EXPECT_FALSE(ttl_.due_question(over_)) << "nothing waits for the answer";
+  EXPECT_FALSE(due_question(over_)) << "nothing waits for the answer";
   EXPECT_TRUE(ttl_.due(over_, kTtlRoom).empty());
-  EXPECT_EQ(ttl_.due_question(over_), (ReadRecorded{{"kubegang-system", "kubegang-records"}}));
-  EXPECT_FALSE(ttl_.due_question(over_)) << "one at a time";
+  EXPECT_EQ(due_question(over_), (ReadRecorded{{"kubegang-system", "kubegang-records"}}));
+  EXPECT_FALSE(due_question(over_)) << "one at a time";
   answer(8, over_);
   EXPECT_EQ(ttl_.due(over_, kTtlRoom), (std::vector<DeleteJob>{{kKey, "a", "7"}}));
   EXPECT_EQ(ttl_.waiting_count(), 1U);
-  EXPECT_EQ(ttl_.next_due(over_), over_ + seconds{10}) << "the next question";
-  EXPECT_TRUE(ttl_.due_question(over_ + seconds{10}));
-  answer(9, over_ + seconds{10});
-  EXPECT_EQ(ttl_.due(over_ + seconds{10}, kTtlRoom), (std::vector<DeleteJob>{{kKey, "b", "9"}}));
+  EXPECT_EQ(next_due(over_), over_ + seconds{2}) << "the next question";
+  EXPECT_TRUE(due_question(over_ + seconds{2}));
+  answer(9, over_ + seconds{2});
+  EXPECT_EQ(ttl_.due(over_ + seconds{2}, kTtlRoom), (std::vector<DeleteJob>{{kKey, "b", "9"}}));
   EXPECT_EQ(ttl_.unrecorded_count(), 0);
 }
 
@@ -152,16 +164,16 @@ TEST_F(TimeToLiveWithRecords, WaitsForTheEndThatIsNotStoredYet) {
   answer(7, over_);
   EXPECT_TRUE(ttl_.due(over_, kTtlRoom).empty());
   observe(stored("a", "8"));
-  answer(8, over_ + seconds{10});
-  EXPECT_EQ(ttl_.due(over_ + seconds{10}, kTtlRoom), (std::vector<DeleteJob>{{kKey, "a", "8"}}));
+  answer(8, over_ + seconds{2});
+  EXPECT_EQ(ttl_.due(over_ + seconds{2}, kTtlRoom), (std::vector<DeleteJob>{{kKey, "a", "8"}}));
 }
 
 TEST_F(TimeToLiveWithRecords, WaitsForADayAtMost) {
   observe(stored("a", "7"));
   EXPECT_TRUE(ttl_.due(over_, kTtlRoom).empty());
-  EXPECT_TRUE(ttl_.due_question(over_));
-  ttl_.answered({base::Error{base::Code::kNotFound, "no Lease"}}, over_);
-  EXPECT_EQ(ttl_.next_due(over_), over_ + minutes{1}) << "asks less often what fails";
+  EXPECT_TRUE(due_question(over_));
+  take({base::Error{base::Code::kNotFound, "no Lease"}}, over_);
+  EXPECT_EQ(next_due(over_), over_ + minutes{1}) << "asks less often what fails";
   const base::Instant day_later = over_ + std::chrono::hours{24};
   EXPECT_TRUE(ttl_.due(day_later - seconds{1}, kTtlRoom).empty());
   EXPECT_EQ(ttl_.due(day_later, kTtlRoom), (std::vector<DeleteJob>{{kKey, "a"}}));

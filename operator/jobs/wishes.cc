@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "api/annotations.h"
 #include "api/array_status.h"
 #include "api/kstatus.h"
 #include "api/wellknown.h"
@@ -48,6 +49,12 @@ void note_terms(ArrayRecord& array, int task, const sched::TaskTerms& terms) {
   } else {
     array.told_terms[task] = terms;
   }
+}
+
+// For those who select by it. Nothing is decided by it.
+std::string user_of(const kube::Job& job) {
+  const auto found = job.metadata.annotations.find(std::string{kube::kAnnotationUser});
+  return found == job.metadata.annotations.end() ? job.metadata.ns : found->second;
 }
 
 bool has_nodes(const JobRecord& job) {
@@ -234,6 +241,10 @@ void Wishes::judge(JobRecord& job) {
   if (!job.wanted().submit_time) {
     // When the user made it, not when a leader saw it: an election must not cost a job its age.
     job.wanted().submit_time = job.object->metadata.creation_timestamp.value_or(parts_.now);
+  }
+  if (std::string user = user_of(*job.object); job.wanted().user != user) {
+    job.wanted().user = std::move(user);
+    parts_.jobs.mark(job, WriteUrgency::kInforms);
   }
   // Always translated in full, also if only a label has changed: what is legal depends on
   // partitions, QOS and nodes as well, and comparing the outcomes (below) is simpler than tracking

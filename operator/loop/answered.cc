@@ -137,7 +137,9 @@ void ControlLoop::answered(TimetableDeleted&& outcome) {
 }
 
 void ControlLoop::answered(RecordedRead&& outcome) {
-  time_to_live_.answered(outcome, now_);
+  recorded_.answered(outcome, now_);
+  time_to_live_.look_again(now_);
+  unseen_jobs_.answered(recorded_.said());
   if (outcome.lease.ok()) return;
   report_.warn("how far jobs are recorded is not known; those that have ended are kept",
                {{"error", outcome.lease.error().message}});

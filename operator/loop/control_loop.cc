@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "api/records_lease.h"
 #include "base/check.h"
 #include "operator/jobs/job_report.h"
 #include "operator/jobs/status_after.h"
@@ -92,6 +93,9 @@ void ControlLoop::take_inbox() {
         (note_gone(newest, std::as_const(batch).gone_of<T>()), ...);
       },
       newest_);
+  for (const auto& [uid, version] : std::as_const(batch).gone_of<kube::Job>()) {
+    if (const auto number = kube::version_number(version)) unseen_jobs_.gone(uid, *number);
+  }
   WatchedKinds::for_each(
       [&]<typename T>(std::type_identity<T>) { observe(std::as_const(batch).of<T>()); });
   // After the changes, so that an answer is judged by the newest objects that are known.
@@ -102,8 +106,8 @@ void ControlLoop::take_inbox() {
 }
 
 template <typename T>
-void ControlLoop::note_gone(Newest<T>& newest, const std::vector<std::string>& uids) {
-  for (const std::string& uid : uids) newest.saw_gone(uid, now_);
+void ControlLoop::note_gone(Newest<T>& newest, const std::vector<typename Gone<T>::One>& gone) {
+  for (const auto& one : gone) newest.saw_gone(one.uid, now_);
 }
 
 void ControlLoop::reconcile_until_quiet() {
@@ -350,7 +354,13 @@ void ControlLoop::write_due_informing() {
   // Last: nothing waits for finished jobs to go, and after an absence there are thousands of them.
   if (!ends_by_time_) return;
   writer_.submit_all(time_to_live_.due(now_, writer_.room()));
-  if (auto question = time_to_live_.due_question(now_)) writer_.submit(std::move(*question));
+  if (auto question = recorded_.due_question(awaits_records(), now_)) {
+    writer_.submit(std::move(*question));
+  }
+}
+
+bool ControlLoop::awaits_records() const {
+  return time_to_live_.waiting_count() > 0 || task_ends_.awaits() || unseen_jobs_.awaits();
 }
 
 void ControlLoop::count_licenses() {
@@ -370,6 +380,7 @@ void ControlLoop::count() {
   counters_.jobs_finished = jobs_.put_away_count();
   counters_.jobs_unrecorded = static_cast<std::int64_t>(time_to_live_.waiting_count());
   counters_.unrecorded_deletes = time_to_live_.unrecorded_count();
+  counters_.unseen_jobs = unseen_jobs_.count();
   const base::Duration of_all = lag_.behind_count() * kLagEveryOfEach;
   if (now_ - lag_taken_at_ < std::max(kLagEvery, of_all)) return;
   lag_taken_at_ = now_;
@@ -388,8 +399,9 @@ base::Instant ControlLoop::next_due() const {
                    timetables_.next_due(now_), usage_.next_due(), budget_.next_due(now_),
                    numbers_.next_due(now_), trials_.next_due(now_), notes_.next_due(now_),
                    run_times_.next_due(), time_to_live_.next_due(now_), forecasts_.next_due(),
-                   adopted_.next_due(now_), gated_.next_due(now_), taints_.next_due(now_),
-                   orphans_.next_due(now_), unsliced_.next_due(), pods_.next_due(now_)});
+                   recorded_.next_due(awaits_records()), adopted_.next_due(now_),
+                   gated_.next_due(now_), taints_.next_due(now_), orphans_.next_due(now_),
+                   unsliced_.next_due(), pods_.next_due(now_)});
 }
 
 // Another leader has written with a higher term, so this process lost its Lease without noticing

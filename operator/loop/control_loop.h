@@ -41,6 +41,7 @@
 #include "operator/jobs/suspension_notes.h"
 #include "operator/jobs/template_book.h"
 #include "operator/jobs/time_to_live.h"
+#include "operator/jobs/unseen_jobs.h"
 #include "operator/jobs/wishes.h"
 #include "operator/loop/counters.h"
 #include "operator/loop/inbox.h"
@@ -84,7 +85,7 @@ class ControlLoop {
 
   // No Job is deleted for its age before kubegang-records has stored it, as this Lease says. Before
   // the first step.
-  void wait_for_records(kube::ObjectKey lease) { time_to_live_.wait_for_records(std::move(lease)); }
+  void wait_for_records(kube::ObjectKey lease) { recorded_.follow(std::move(lease)); }
 
   // The wall clock of this machine differs from the API servers', and nobody else leads. Jobs start
   // and end as ever, but none ends because its time is over, and none is deleted for its age.
@@ -128,7 +129,7 @@ class ControlLoop {
   // --- the loop (loop/control_loop.cc) ---
   void take_inbox();
   template <typename T>
-  void note_gone(Newest<T>& newest, const std::vector<std::string>& uids);
+  void note_gone(Newest<T>& newest, const std::vector<typename Gone<T>::One>& gone);
   // Until nothing is left to be told: policies, nodes and jobs become events of the scheduler, its
   // decisions touch jobs.
   void reconcile_until_quiet();
@@ -145,6 +146,7 @@ class ControlLoop {
   void write_due();
   void write_due_apart();
   void write_due_informing();
+  bool awaits_records() const;
   void count();
   void count_licenses();
   base::Instant next_due() const;
@@ -264,7 +266,9 @@ class ControlLoop {
   TimetablePublisher timetables_{nodes_, gate_, report_};
   UsageKeeper usage_;
   InformBudget budget_;
-  StatusPublisher statuses_{{jobs_, policy_, gate_, budget_}};
+  Recorded recorded_;
+  TaskEnds task_ends_{recorded_};
+  StatusPublisher statuses_{{jobs_, policy_, gate_, budget_, task_ends_}};
 
   // Actions for one job.
   const JobParts parts_{now_, jobs_, nodes_, policy_, report_, ends_by_time_};
@@ -276,7 +280,8 @@ class ControlLoop {
   GangRunner gangs_;
   RunTimes run_times_;
   QueuePriorities queue_priorities_;
-  TimeToLive time_to_live_;
+  TimeToLive time_to_live_{recorded_};
+  UnseenJobs unseen_jobs_;
   Forecasts forecasts_{parts_, scheduler_, numbers_, time_to_live_};
   SuspensionNotes notes_;
   AdoptedJobs adopted_;

@@ -60,6 +60,7 @@ struct LoopCounters {
   std::int64_t jobs_finished = 0;              // of which nothing but their objects is kept
   std::int64_t jobs_unrecorded = 0;            // whose deletion waits for records
   std::int64_t unrecorded_deletes = 0;         // that did not wait any longer
+  std::int64_t unseen_jobs = 0;                // that records have never seen
   std::map<std::string, LicenseUse> licenses;  // by name, as configured
   StartErrors start_errors;                    // of jobs that had an expected start
   base::Duration timetable_lag{0};             // of the node that has not obeyed for longest

@@ -25,10 +25,14 @@ namespace control {
 template <typename T>
 using Changes = std::map<kube::ObjectKey, std::shared_ptr<const T>>;
 
-// The UIDs of objects that are gone, also of those that were created again under their names.
+// Objects that are gone, also those that were created again under their names.
 template <typename T>
-struct GoneUids {
-  std::vector<std::string> uids;
+struct Gone {
+  struct One {
+    std::string uid;
+    std::string version;  // of the deletion, or of the last state that was seen
+  };
+  std::vector<One> all;
 };
 
 // Threads: any may call any function; the loop takes. Cost: O(log changes) under a mutex; take()
@@ -40,7 +44,7 @@ class Inbox {
     // Pods that had ended when they were deleted, in their last state, which the loop may not have
     // seen: it says what the pod did.
     std::vector<std::shared_ptr<const kube::Pod>> ended_pods;
-    WatchedKinds::Tuple<GoneUids> gone;
+    WatchedKinds::Tuple<Gone> gone;
     std::deque<Outcome> outcomes;  // of effects, in the order in which they came
 
     template <typename T>
@@ -48,8 +52,8 @@ class Inbox {
       return std::get<Changes<T>>(changes);
     }
     template <typename T>
-    const std::vector<std::string>& gone_of() const {
-      return std::get<GoneUids<T>>(gone).uids;
+    const std::vector<typename Gone<T>::One>& gone_of() const {
+      return std::get<Gone<T>>(gone).all;
     }
   };
 
@@ -103,7 +107,9 @@ class Inbox {
   template <typename T>
   void note_gone(const T& last) {
     const std::lock_guard lock{mu_};
-    if (taken_) std::get<GoneUids<T>>(batch_.gone).uids.push_back(last.metadata.uid);
+    if (!taken_) return;
+    std::get<Gone<T>>(batch_.gone)
+        .all.push_back({last.metadata.uid, last.metadata.resource_version});
   }
 
   // Before the first look there is nobody who knows the object, so its deletion is nothing: a

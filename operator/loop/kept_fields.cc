@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "api/annotations.h"
 #include "api/wellknown.h"
 #include "kube/api/batch_job.h"
 #include "kube/api/pod_group.h"
@@ -364,6 +365,7 @@ void keep_what_jobs_need(kube::ObjectMeta& metadata) {
   kube::ObjectMeta kept = identity_of(metadata);
   kept.labels = only(metadata.labels, {kube::kLabelGang, kube::kLabelPodGroup, kube::kLabelAttempt,
                                        kube::kLabelFailures});
+  kept.annotations = only_short(metadata.annotations, {kube::kAnnotationUser});
   kept.owner_references = only_controller(metadata);
   replace(metadata, std::move(kept));
 }

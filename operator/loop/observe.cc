@@ -123,6 +123,11 @@ void ControlLoop::observe(const Changes<kube::PodGroup>& changes) {
 
 void ControlLoop::observe(const Changes<kube::Job>& changes) {
   const JobBook::Seen seen = jobs_.observe(changes);
+  if (recorded_.is_followed()) {
+    for (const auto& [key, object] : changes) {
+      if (object != nullptr) unseen_jobs_.observe(*object, recorded_.version());
+    }
+  }
   // As above: a status of a higher term.
   if (restored_ && seen.term > term_) return be_fenced(seen.term);
   if (!seen.late.empty()) return be_overtaken(*jobs_.find(seen.late));

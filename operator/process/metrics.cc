@@ -37,6 +37,9 @@ constexpr CounterField kCounters[] = {
     {"kubegang_operator_unrecorded_deletes_total",
      "Jobs deleted for their age that were not recorded within a day.",
      &LoopCounters::unrecorded_deletes},
+    {"kubegang_operator_unseen_jobs_total",
+     "Jobs that were made and deleted while kubegang-records did not watch.",
+     &LoopCounters::unseen_jobs},
 };
 
 // The jobs by state are one metric with a label, as Prometheus recommends for parts of a sum.

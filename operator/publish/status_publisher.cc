@@ -22,15 +22,6 @@ bool waits_for_itself(const kube::JobStatus& task, const kube::JobStatus& array)
   return !task.reason.empty() && task.reason != array.reason;
 }
 
-// Hundreds of tasks may end with one write, so of their steps it says the script alone.
-kube::TaskUsage with_script_alone(int number, const kube::JobUsage& usage) {
-  kube::TaskUsage task{.task = number, .usage = usage};
-  const auto others = std::erase_if(task.usage.steps,
-                                    [](const kube::StepUsage& step) { return step.id != "batch"; });
-  task.usage.more_steps += static_cast<std::int32_t>(others);
-  return task;
-}
-
 // Which commit point the write is, from the state that it writes: names for logs, tests and crash
 // points.
 WritePoint status_point(const JobRecord& job) {
@@ -329,7 +320,10 @@ void StatusPublisher::gather_tasks(JobRecord& array, base::Instant now) {
     if (status.state && kube::is_final(*status.state)) {
       record.note_outcome(number, task_outcome_of(state_of(*status.state)));
       record.exit_code = std::max(record.exit_code, status.exit_code.value_or(0));
-      if (status.usage) shown.ended.push_back(with_script_alone(number, *status.usage));
+      // One that never began has nothing to tell but its outcome.
+      if (status.allocation || status.starts.value_or(0) > 0) {
+        shown.ended.push_back(kube::task_end(number, status));
+      }
     } else if (status.starts || (waits_for_itself(status, array.wanted()) && ++told < kWaitsTold)) {
       shown.tasks.push_back(kube::task_entry(number, status));
       runs = runs || status.allocation;
@@ -345,6 +339,7 @@ void StatusPublisher::gather_tasks(JobRecord& array, base::Instant now) {
     });
   }
   show_undone_starts(record, shown);
+  ends_.keep(array, shown, now);
   record.outcomes.show(shown);
   shown.counts.succeeded = record.outcomes.count(kube::TaskOutcome::kSucceeded);
   shown.counts.failed = record.outcomes.count(kube::TaskOutcome::kFailed);

@@ -21,6 +21,7 @@
 #include "operator/publish/commit_gate.h"
 #include "operator/publish/inform_budget.h"
 #include "operator/publish/mirror.h"
+#include "operator/publish/task_ends.h"
 #include "operator/publish/waiting_line.h"
 #include "operator/write/effect.h"
 
@@ -35,9 +36,14 @@ class StatusPublisher {
     PolicyBook& policy;
     const CommitGate& gate;
     InformBudget& budget;
+    TaskEnds& ends;
   };
   explicit StatusPublisher(const Parts& parts)
-      : jobs_{parts.jobs}, policy_{parts.policy}, gate_{parts.gate}, budget_{parts.budget} {}
+      : jobs_{parts.jobs},
+        policy_{parts.policy},
+        gate_{parts.gate},
+        budget_{parts.budget},
+        ends_{parts.ends} {}
 
   // Returns the writes that go out at once: policies, and of the jobs no more than there is `room`
   // for. `term`: of this leader.
@@ -75,6 +81,7 @@ class StatusPublisher {
   PolicyBook& policy_;
   const CommitGate& gate_;
   InformBudget& budget_;
+  TaskEnds& ends_;
   std::set<std::string> jobs_to_write_;  // UIDs; of those that may have to be written at once
   // UIDs; of those that have to be, for want of room. `late_`: readiness for which nothing waits.
   WaitingLine commits_, states_, late_;

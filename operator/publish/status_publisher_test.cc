@@ -78,7 +78,9 @@ struct StatusPublisherTest : testing::Test {
            [this](const std::string& uid) { return !jobs.find(uid)->status.is_uncommitted(); },
        .is_published = [](const std::string&) { return true; }}};
   InformBudget budget;
-  StatusPublisher statuses{{jobs, policy, gate, budget}};
+  const Recorded recorded;
+  TaskEnds ends{recorded};
+  StatusPublisher statuses{{jobs, policy, gate, budget, ends}};
 };
 
 // The term is part of each status: a leader that was replaced without knowing it is recognized by

@@ -92,6 +92,20 @@ TEST(Operator, JobsAreNumberedInTheOrderOfTheirCreation) {
 // Two jobs that fill the nodes take turns, and nothing is written for it (14.1). Turns follow from
 // the timetables that the agents have: with a write for each turn the API server would set the
 // limit for how short a slice can be.
+// API servers select by it; of a job that does not say who has submitted it, it is its namespace's.
+TEST(Operator, SaysWhoHasSubmittedAJob) {
+  World world{{}};
+  world.apply(linear_config());
+  world.apply(partition("batch", force()));
+  json said = gang_job("said", 1, "");
+  said["metadata"]["annotations"]["kubegang.io/user"] = "ann@example.org";
+  world.apply(said);
+  world.apply(gang_job("unsaid", 1, ""));
+  world.run_for(seconds{5});
+  EXPECT_EQ(world.job("said").status.user, "ann@example.org");
+  EXPECT_EQ(world.job("unsaid").status.user, "team-a");
+}
+
 TEST(Operator, TwoFullSizeJobsTakeTurns) {
   World world{{}};
   world.apply(linear_config("4s"));

@@ -87,16 +87,18 @@ TEST_F(UsageTest, OfAJobThatIsRequeuedGoesWithItsNextStart) {
   EXPECT_FALSE(usage("again"));
 }
 
+// Records alone ask for it.
 TEST_F(UsageTest, OfTasksIsInTheWriteThatSaysThatTheyHaveEnded) {
+  world.process().loop().wait_for_records({"kubegang-system", "kubegang-records"});
   world.apply(script("sweep", 1, "10s", {{"array", {{"tasks", "3,7"}}}}));
   const auto array = [&] { return world.job("sweep").status.array.value_or(kube::ArrayStatus{}); };
   ASSERT_TRUE(world.run_until([&] { return array().counts.succeeded > 0; }, minutes{2}))
       << world.log_tail();
   ASSERT_FALSE(array().ended.empty());
-  EXPECT_EQ(array().ended.front().usage.user_cpu, std::chrono::milliseconds{4'500});
-  EXPECT_EQ(array().ended.front().usage.steps.size(), 1U);
-  EXPECT_EQ(array().ended.front().usage.more_steps, 2);
-  for (const kube::TaskUsage& task : array().ended) EXPECT_THAT(task.task, testing::AnyOf(3, 7));
+  EXPECT_EQ(array().ended.front().usage->user_cpu, std::chrono::milliseconds{4'500});
+  EXPECT_EQ(array().ended.front().usage->steps.size(), 1U);
+  EXPECT_EQ(array().ended.front().usage->more_steps, 2);
+  for (const kube::TaskEnd& task : array().ended) EXPECT_THAT(task.task, testing::AnyOf(3, 7));
   EXPECT_TRUE(is("sweep", "Completed")) << world.log_tail();
 }
 
