@@ -156,7 +156,7 @@ void add_info(CLI::App& app, Commands& commands) {
 void add_explain(CLI::App& app, Commands& commands) {
   CLI::App& command = *app.add_subcommand("explain", "Show why a job waits, or where it runs.");
   add_connection(command, commands.connect);
-  command.add_option("JOB", commands.jobs, "name or job ID; job/NAME: a Job of the batch group")
+  command.add_option("JOB", commands.jobs, "name, job ID, or 8_3; job/NAME: of the batch group")
       ->required()
       ->expected(1);
   add_json(command, commands.explain_json, commands.as_yaml);

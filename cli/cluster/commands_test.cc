@@ -9,6 +9,7 @@
 #include <sstream>
 #include <thread>
 
+#include "api/array_status.h"
 #include "api/scheduler_config.h"
 #include "cli/cluster/followed_queue.h"
 #include "cli/cluster/job_time.h"
@@ -284,6 +285,36 @@ TEST_F(ClusterCommands, ShowHowManyCompletionsAJobHas) {
               HasSubstr("Succeeded   12 of 40 completions\n"));
   EXPECT_THAT(run({"explain", "-n", "team-a", "plain"}).out,
               testing::Not(HasSubstr("completions")));
+}
+
+// A task has a start, or an end, of its own; the others wait for what the array waits for.
+TEST_F(ClusterCommands, ExplainATaskOfAnArray) {
+  kube::JobStatus status{
+      .state = kube::JobState::kRunning, .reason = "Resources", .job_id = 8, .priority = 7};
+  kube::ArrayStatus& array = status.array.emplace();
+  kube::ArrayTask& running = array.tasks.emplace_back();
+  running.task = 3;
+  running.job_id = 11;
+  running.state = kube::JobState::kRunning;
+  running.starts = 1;
+  running.allocation = kube::Allocation{.hostlist = "n2", .nodes = 1, .cpus = 4};
+  kube::TaskOutcomes outcomes;
+  outcomes.set(1, kube::TaskOutcome::kFailed);
+  outcomes.show(array);
+  add_job("team-a", "sweep", {.array = kube::JobArray{.tasks = "0-5"}}, status);
+  const auto explain = [&](const std::string& word) {
+    return run({"explain", "-n", "team-a", word});
+  };
+  EXPECT_THAT(explain("8_3").out, testing::StartsWith("Job         team-a/sweep_3 (8_3)\n"
+                                                      "Job ID      11\nState       Running"));
+  EXPECT_THAT(explain("8_3").out, HasSubstr("Nodes       n2\n"));
+  EXPECT_THAT(explain("sweep_3").out, HasSubstr("Nodes       n2\n"));
+  EXPECT_THAT(explain("8_1").out, HasSubstr("State       Failed\n"));
+  EXPECT_THAT(explain("8_0").out, HasSubstr("State       Pending\nReason      Resources\n"));
+  EXPECT_THAT(explain("8_9").err, HasSubstr("8 has no task 9"));
+  EXPECT_THAT(explain("8_[0-1]").err, HasSubstr("one task at a time"));
+  const std::string json = run({"explain", "-n", "team-a", "8_3", "-o", "json"}).out;
+  EXPECT_EQ(nlohmann::json::parse(json)["task"], 3);
 }
 
 // A watch follows the server, and asks it for nothing but the changes.

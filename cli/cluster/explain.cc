@@ -7,14 +7,17 @@
 #include <utility>
 #include <vector>
 
+#include "api/array_status.h"
 #include "api/device_resources.h"
 #include "api/partition.h"
 #include "cli/cluster/job_time.h"
 #include "cli/cluster/outlook.h"
 #include "cli/cluster/read.h"
+#include "cli/cluster/task_control.h"
 #include "kube/api/event.h"
 #include "kube/api/json_text.h"
 #include "kube/api/time_format.h"
+#include "slurm/array.h"
 #include "slurm/hostlist.h"
 #include "slurm/quantities.h"
 
@@ -26,7 +29,9 @@ using Json = nlohmann::ordered_json;
 // The facts behind an explanation. `moment` and `turns` are of the instant `now`, for which all of
 // it holds.
 struct Facts {
-  kube::Job job;
+  kube::Job job;                            // of a task of an array its own
+  std::optional<int> task;                  // of an array
+  std::int64_t array = 0;                   // its number
   std::vector<kube::Partition> partitions;  // those of the job that may be read
   std::vector<kube::Job> others;            // that it may wait for, or take turns with
   std::vector<kube::Event> events;          // of the job, the oldest first
@@ -46,6 +51,41 @@ const kube::Job* find_uid(const std::vector<kube::Job>& jobs, const std::string&
 std::string name_of(const kube::Job& job) {
   return job.metadata.ns + "/" + job.metadata.name +
          (job.status.job_id ? " (" + std::to_string(*job.status.job_id) + ")" : "");
+}
+
+std::string name_of(const Facts& facts) {
+  if (!facts.task) return name_of(facts.job);
+  const std::string task = "_" + std::to_string(*facts.task);
+  return facts.job.metadata.ns + "/" + facts.job.metadata.name + task + " (" +
+         std::to_string(facts.array) + task + ")";
+}
+
+// The array as the job that one of its tasks is: as its entry says, as it has ended, or as the rest
+// waits.
+kube::Job task_of(kube::Job job, int task) {
+  const TaskWishes wishes{job.spec.control.tasks};
+  const kube::ArrayStatus array = job.status.array.value_or(kube::ArrayStatus{});
+  job.spec.array.reset();
+  job.spec.control.tasks.clear();
+  job.status.array.reset();
+  const kube::TaskOutcome outcome = kube::TaskOutcomes{array}.of(task);
+  const auto entry = std::ranges::find(array.tasks, task, &kube::ArrayTask::task);
+  const auto end = std::ranges::find(array.ended, task, &kube::TaskEnd::task);
+  if (outcome == kube::TaskOutcome::kNone && entry != array.tasks.end()) {
+    job.status = kube::task_status(*entry, job.status);
+  } else if (outcome != kube::TaskOutcome::kNone && end != array.ended.end()) {
+    job.status = kube::task_status(*end, job.status);
+  } else if (outcome != kube::TaskOutcome::kNone) {
+    job.status = {.state = kube::state_of(outcome), .submit_time = job.status.submit_time};
+    job.status.message = "an array keeps no more of it; sacct shows what is recorded";
+  } else {
+    job.status.job_id.reset();
+    job.status.state = kube::JobState::kPending;
+    job.status.exit_code.reset();
+  }
+  const auto hold = wishes.hold.find(task);
+  if (hold != wishes.hold.end()) job.spec.control.hold = hold->second;
+  return job;
 }
 
 // Returns "Label       text", the text broken at blanks so that no line is longer than the terminal
@@ -254,7 +294,8 @@ Lines explanation(const Facts& facts) {
   const JobMoment& moment = facts.moment;
   const kube::JobStatus& status = job.status;
   Lines out;
-  add(out, "Job", name_of(job) + of_batch_job(job));
+  add(out, "Job", name_of(facts) + of_batch_job(job));
+  if (facts.task && status.job_id) add(out, "Job ID", std::to_string(*status.job_id));
   add(out, "State", state_text(status, moment));
   if (status.array) {
     add(out, "Tasks", status.array->summary);
@@ -352,6 +393,7 @@ std::string explanation_json(const Facts& facts) {
   const Json all = {
       {"asOf", in_seconds(facts.now.time_since_epoch())},
       {"jobID", status.job_id ? Json(*status.job_id) : Json(nullptr)},
+      {"task", facts.task ? Json(*facts.task) : Json(nullptr)},
       {"partition", word_or_null(status.partition)},
       {"name", facts.job.metadata.name},
       {"batchJob", word_or_null(batch_job_of(facts.job))},
@@ -406,6 +448,28 @@ base::Result<std::vector<kube::Event>> read_events(const Session& session, const
   return of_job;
 }
 
+// "8", or "8_3": one task of it.
+base::Result<Facts> read_job(const Session& session, const std::string& word, Output output) {
+  const auto named = read_job_and_tasks(word);
+  if (!named) return named.error();
+  auto job = find_job(session, named->job, output);
+  if (!job) return job.error();
+  if (!named->tasks) return Facts{.job = std::move(*job)};
+  if (!job->spec.array)
+    return base::invalid_argument(named->job + " has no tasks: it is not an array");
+  const auto all =
+      slurm::parse_array("spec.array.tasks", job->spec.array->tasks, kube::kArrayTasksMax);
+  if (!all) return all.error();
+  if (named->tasks->size() != 1) return base::invalid_argument("one task at a time");
+  const int task = named->tasks->front();
+  if (!all->tasks.contains(task)) {
+    return base::Error(base::Code::kNotFound, named->job + " has no task " + std::to_string(task));
+  }
+  Facts facts{.job = {}, .task = task, .array = job->status.job_id.value_or(0)};
+  facts.job = task_of(std::move(*job), task);
+  return facts;
+}
+
 }  // namespace
 
 // Reads everything about one job: the job, its partitions, its events, the timetables of its nodes,
@@ -419,9 +483,9 @@ int run_explain(const Session& session, const std::string& name, bool as_json, O
     output.err << "kubectl-gang explain: " << error.message << "\n";
     return kExitFailed;
   };
-  base::Result<kube::Job> job = find_job(session, name, output);
-  if (!job) return fail(job.error());
-  Facts facts{.job = std::move(*job)};
+  base::Result<Facts> read = read_job(session, name, output);
+  if (!read) return fail(read.error());
+  Facts facts = std::move(*read);
   for (const std::string& partition_name : partitions_of(facts.job)) {
     // Without the right to read it the rest is still worth showing.
     auto partition = session.client.get<kube::Partition>({"", partition_name});

@@ -100,9 +100,9 @@ kube::Bytes memory_of(const kube::Allocation& allocation) {
 
 void set_sizes(JobFacts& facts, const kube::Job& job, const PartitionDefaults* partition) {
   const kube::JobResources& asked = job.spec.resources;
-  facts.nodes = node_count(job);
+  facts.asked_nodes = facts.nodes = node_count(job);
   facts.tasks = asked.tasks.value_or(asked.tasks_per_node.value_or(1) * facts.nodes);
-  facts.cpus = facts.tasks * asked.cpus_per_task.value_or(1);
+  facts.asked_cpus = facts.cpus = facts.tasks * asked.cpus_per_task.value_or(1);
   facts.min_cpus = std::max({job.spec.placement.min_cpus_per_node.value_or(1),
                              asked.cpus_per_task.value_or(1) * asked.tasks_per_node.value_or(1)});
   if (job.status.allocation) {
@@ -257,7 +257,44 @@ base::Result<std::vector<kube::Job>> list_jobs_in(const Session& session, const 
   return all;
 }
 
+// Selectors are lists of terms: in a value "," and "=" and "\\" stand for others.
+std::string selector_of(const std::string& user) {
+  std::string text = "status.user=";
+  for (const char c : user) {
+    if (c == ',' || c == '=' || c == '\\') text += '\\';
+    text += c;
+  }
+  return text;
+}
+
+base::Result<std::vector<kube::Job>> list_jobs_of_in(const Session& session, const std::string& ns,
+                                                     const std::set<std::string>& users,
+                                                     Output output) {
+  if (users.size() > kSingleListsMax) return list_jobs_in(session, ns, {}, output);
+  std::vector<kube::Job> all;
+  for (const std::string& user : users) {
+    auto jobs = list_all<kube::Job>(session, ns, output, &fields_of_jobs(), selector_of(user));
+    if (!jobs && jobs.error().code == base::Code::kInvalidArgument) {
+      return list_jobs_in(session, ns, {}, output);
+    }
+    if (!jobs) return jobs.error();
+    std::ranges::move(*jobs, std::back_inserter(all));
+  }
+  return all;
+}
+
 }  // namespace
+
+base::Result<std::vector<kube::Job>> list_jobs_of(const Session& session,
+                                                  const std::set<std::string>& users,
+                                                  Output output) {
+  auto jobs = list_jobs_of_in(session, "", users, output);
+  if (!jobs && jobs.error().code == base::Code::kPermissionDenied) {
+    jobs = list_jobs_of_in(session, session.ns, users, output);
+  }
+  if (!jobs) return jobs.error();
+  return numbered(*std::move(jobs));
+}
 
 std::vector<kube::Job> numbered(std::vector<kube::Job> jobs) {
   std::erase_if(jobs, [](const kube::Job& job) { return !job.status.job_id; });

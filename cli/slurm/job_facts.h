@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,8 +30,10 @@ struct JobFacts {
   std::string reason;      // "None" if there is none
   std::string hostlist;    // that it has, or had; "" = none
   std::string batch_host;
-  int nodes = 0;
+  int nodes = 0;  // that it has, or had, or asks for
   int cpus = 0;
+  int asked_nodes = 0;
+  int asked_cpus = 0;
   int tasks = 0;
   int min_cpus = 1;  // of a node
   std::optional<kube::Bytes> memory_per_cpu{};
@@ -55,6 +58,11 @@ struct JobFacts {
 // or one that names no job by its own number, cost a list of all.
 base::Result<std::vector<kube::Job>> list_jobs(const Session& session, Output output,
                                                std::span<const std::string> words = {});
+
+// The same of these users (status.user): the server sends only theirs if it can select.
+base::Result<std::vector<kube::Job>> list_jobs_of(const Session& session,
+                                                  const std::set<std::string>& users,
+                                                  Output output);
 
 // Without the jobs that have no number yet, by it.
 std::vector<kube::Job> numbered(std::vector<kube::Job> jobs);

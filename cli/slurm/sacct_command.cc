@@ -11,6 +11,7 @@
 #include "cli/slurm/record_table.h"
 #include "cli/slurm/recorded_jobs.h"
 #include "kube/clock.h"
+#include "records/record.h"
 #include "slurm/hostlist.h"
 #include "slurm/quantities.h"
 #include "slurm/text.h"
@@ -62,8 +63,15 @@ std::int64_t seconds_of(const AcctRow& row) {
   return elapsed(row).count() / 1'000'000;
 }
 
+// SOURCE: the script has the CPUs of its node. Of a job of several nodes whose launcher has said
+// nothing, and whose object is gone, these are as many as on the others.
 std::int64_t cpus_of(const AcctRow& row) {
-  return row.is_step() ? row.step->cpus : row.facts->cpus;
+  if (row.is_step()) return row.step->cpus;
+  const auto& allocation = row.status().allocation;
+  if (!row.is_script || !allocation) return row.facts->cpus;
+  if (row.step != nullptr && row.step->cpus > 0) return row.step->cpus;
+  const std::int32_t known = records::cpus_of_script(*allocation);
+  return known > 0 ? known : row.facts->cpus / std::max(1, row.facts->nodes);
 }
 
 int nodes_count(const AcctRow& row) {
@@ -124,20 +132,35 @@ std::string max_rss(const AcctRow& row) {
   return row.step == nullptr ? "" : exact_memory(row.step->max_rss);
 }
 
+// SOURCE: a job has what it asked for; its parts have asked for what they got.
+std::int64_t asked_cpus(const AcctRow& row) {
+  return row.is_job() ? row.facts->asked_cpus : cpus_of(row);
+}
+
+int asked_nodes(const AcctRow& row) {
+  return row.is_job() ? row.facts->asked_nodes : nodes_count(row);
+}
+
+kube::Bytes memory_on(const JobFacts& facts, std::int64_t cpus, int nodes) {
+  if (facts.memory_per_cpu) return kube::Bytes{facts.memory_per_cpu->value() * cpus};
+  return kube::Bytes{facts.memory_per_node.value_or(kube::Bytes{}).value() * nodes};
+}
+
 // SOURCE: sacct writes the parts in the order of their names.
-std::string tres_in_order(const AcctRow& row) {
-  std::vector<std::string> parts = list_of(tres_of(*row.facts));
-  std::ranges::sort(parts);
-  std::string text;
-  for (const std::string& part : parts) text += (text.empty() ? "" : ",") + part;
-  return text;
+std::string tres_in_order(const AcctRow& row, std::int64_t cpus, int nodes) {
+  const kube::Bytes memory = memory_on(*row.facts, cpus, nodes);
+  std::string text = row.is_job() ? "billing=" + number(cpus) + "," : "";
+  text += "cpu=" + number(cpus);
+  if (memory > kube::Bytes{}) text += ",mem=" + slurm_memory(memory);
+  return text + ",node=" + number(nodes);
 }
 
 std::string allocated_tres(const AcctRow& row) {
-  if (row.is_step()) {
-    return "cpu=" + number(row.step->cpus) + ",node=" + number(row.step->nodes);
-  }
-  return row.status().allocation ? tres_in_order(row) : "";
+  return row.status().allocation ? tres_in_order(row, cpus_of(row), nodes_count(row)) : "";
+}
+
+std::string asked_tres(const AcctRow& row) {
+  return row.is_job() ? tres_in_order(row, asked_cpus(row), asked_nodes(row)) : "";
 }
 
 std::string exit_code(const AcctRow& row) {
@@ -153,11 +176,8 @@ std::string limit_of(const AcctRow& row) {
 std::string memory_of(const AcctRow& row) {
   const JobFacts& facts = *row.facts;
   if (!row.is_job()) return "";
-  if (facts.memory_per_cpu) {
-    return slurm_memory(kube::Bytes{facts.memory_per_cpu->value() * facts.cpus});
-  }
-  if (!facts.memory_per_node) return "0";
-  return slurm_memory(kube::Bytes{facts.memory_per_node->value() * facts.nodes});
+  if (!facts.memory_per_cpu && !facts.memory_per_node) return "0";
+  return slurm_memory(memory_on(facts, facts.asked_cpus, facts.asked_nodes));
 }
 
 std::string nodes_of(const AcctRow& row) {
@@ -201,15 +221,15 @@ constexpr std::array kFields = {
     AcctField{"Reason", 22, [](const AcctRow& r) { return of_job(r, r.facts->reason); }},
     AcctField{"AllocCPUS", 10, [](const AcctRow& r) { return number(cpus_of(r)); }},
     AcctField{"NCPUS", 10, [](const AcctRow& r) { return number(cpus_of(r)); }},
-    AcctField{"ReqCPUS", 8, [](const AcctRow& r) { return number(cpus_of(r)); }},
+    AcctField{"ReqCPUS", 8, [](const AcctRow& r) { return number(asked_cpus(r)); }},
     AcctField{"AllocNodes", 10, [](const AcctRow& r) { return number(nodes_count(r)); }},
     AcctField{"NNodes", 8, [](const AcctRow& r) { return number(nodes_count(r)); }},
-    AcctField{"ReqNodes", 8, [](const AcctRow& r) { return number(r.facts->nodes); }},
+    AcctField{"ReqNodes", 8, [](const AcctRow& r) { return number(asked_nodes(r)); }},
     AcctField{"NTasks", 8, tasks_of},
     AcctField{"NodeList", 15, nodes_of},
     AcctField{"ReqMem", 10, memory_of},
     AcctField{"AllocTRES", 10, allocated_tres},
-    AcctField{"ReqTRES", 10, [](const AcctRow& r) { return of_job(r, tres_in_order(r)); }},
+    AcctField{"ReqTRES", 10, asked_tres},
     // SOURCE: of a step the first two are its start.
     AcctField{"Submit", 19,
               [](const AcctRow& r) {
@@ -312,7 +332,20 @@ constexpr std::array kFields = {
               }},
     AcctField{"TRESUsageInAve", 14, nullptr},
     AcctField{"TRESUsageInMax", 14, nullptr},
+    AcctField{"TRESUsageInMaxNode", 20, nullptr},
+    AcctField{"TRESUsageInMaxTask", 20, nullptr},
+    AcctField{"TRESUsageInMin", 14, nullptr},
+    AcctField{"TRESUsageInMinNode", 20, nullptr},
+    AcctField{"TRESUsageInMinTask", 20, nullptr},
     AcctField{"TRESUsageInTot", 14, nullptr},
+    AcctField{"TRESUsageOutAve", 14, nullptr},
+    AcctField{"TRESUsageOutMax", 14, nullptr},
+    AcctField{"TRESUsageOutMaxNode", 20, nullptr},
+    AcctField{"TRESUsageOutMaxTask", 20, nullptr},
+    AcctField{"TRESUsageOutMin", 14, nullptr},
+    AcctField{"TRESUsageOutMinNode", 20, nullptr},
+    AcctField{"TRESUsageOutMinTask", 20, nullptr},
+    AcctField{"TRESUsageOutTot", 14, nullptr},
     AcctField{"UID", 6, nullptr},
     AcctField{"UserCPU", 10,
               [](const AcctRow& r) {
@@ -370,6 +403,8 @@ constexpr std::array kOptions = {
     WordOption{'B', "batch-script", kNothing, "", "use kubectl get gjob -o yaml"},
     WordOption{'\0', "env-vars", kNothing, "", "use kubectl get gjob -o yaml"},
     WordOption{'U', "federation", kNothing, "", "kubegang has no federations"},
+    WordOption{'\0', "whole-hetjob", WordTakes::kMaybeValue, "",
+               "kubegang has no heterogeneous jobs"},
     WordOption{'\0', "units", kValue, "", "is not there yet"},
     WordOption{'\0', "json", kNothing, "", "use kubectl get gjobs -o json"},
     WordOption{'\0', "yaml", kNothing, "", "use kubectl get gjobs -o yaml"}};

@@ -535,6 +535,10 @@ TEST_F(SlurmCommands, SqueueRefusesWhatMakesNoSense) {
   EXPECT_EQ(error_of({"-w", "n[2,9]"}), "squeue: error: Invalid node name n9\n");
   EXPECT_EQ(slurm("squeue", {"-w", "n1"}).code, kExitOk);
   EXPECT_EQ(error_of({"-S", "bogus"}), "squeue: error: Invalid sort specification: s\n");
+  EXPECT_EQ(error_of({"-S", "foo"}), "squeue: error: Invalid sort specification: o\n");
+  EXPECT_EQ(error_of({"-S", "i,F"}), "squeue: error: Invalid sort specification: F\n")
+      << "it prints it, and does not sort by it";
+  EXPECT_EQ(slurm("squeue", {"-S", "+j,,-C--"}).code, kExitOk);
   EXPECT_EQ(error_of({"-o", "%i", "-O", "jobid"}),
             "squeue: error: -O (--Format) is incompatible with -o (--format)\n");
   EXPECT_THAT(
@@ -649,8 +653,8 @@ TEST_F(SlurmArrays, TasksThatDoNotExistAreRefused) {
   EXPECT_EQ(held.err, "kubectl-gang: job sweep_[3,12]: task 12 does not exist; name some of 0-9\n");
   EXPECT_EQ(run({"cancel", "1001_[3,5-7]", "-n", "team-b"}).out,
             "job.kubegang.io/sweep_[3,5-7] canceled\n");
-  EXPECT_EQ(run({"explain", "1001_3", "-n", "team-b"}).err,
-            "kubectl-gang explain: there is no job 1001_3; name the array as a whole, 1001\n");
+  EXPECT_EQ(run({"explain", "1001_12", "-n", "team-b"}).err,
+            "kubectl-gang explain: 1001 has no task 12\n");
   EXPECT_EQ(slurm("scontrol", {"hold", "1002_1"}).err, "Invalid job id specified for job 1002_1\n");
 }
 
@@ -921,7 +925,11 @@ TEST_F(SlurmCommands, UsersAreToldApartByTheAnnotation) {
   add_job("team-b", "c", {}, {.state = kube::JobState::kPending, .job_id = 3});
   EXPECT_EQ(slurm("squeue", {"-h", "-S", "i", "-o", "%i %u %g"}).out,
             "1 ann team-a\n2 ben team-a\n3 team-b team-b\n");
+  counts_.sent = 0;
   EXPECT_EQ(slurm("squeue", {"-h", "-u", "ben", "-o", "%i"}).out, "2\n");
+  EXPECT_EQ(counts_.sent, 1) << "the server sends theirs alone";
+  EXPECT_EQ(slurm("squeue", {"-h", "-u", "ben,ann,nosuch", "-S", "i", "-o", "%i"}).out, "1\n2\n");
+  EXPECT_EQ(slurm("squeue", {"-h", "-u", "a=b,c", "-o", "%i"}).out, "");
   EXPECT_EQ(slurm("squeue", {"-h", "--me", "-o", "%i"}).out, "3\n")
       << "the caller is system:admin here, in the namespace team-b";
 }
@@ -1070,13 +1078,14 @@ TEST_F(SacctOfRecords, StepsAndWhatTheyHaveUsedAreRows) {
   script.batch = kube::JobBatch{.script = "#!/bin/sh\n", .name = "steps"};
   kube::JobStatus ended = status(5);
   ended.usage = used();
+  ended.allocation->shares = {{.hostlist = "n1", .cpus = 3}, {.hostlist = "n2", .cpus = 5}};
   const kube::Job job = add_job("team-b", "steps-1", script, ended);
   const Words words = {"-Pn", "-j", "5", "-o",
                        "jobid,jobname,state,exitcode,ntasks,nnodes,alloccpus,elapsed,usercpu,"
                        "systemcpu,totalcpu,avecpu,maxrss"};
   const std::string want =
       "5|steps|FAILED|4:0||2|8|00:01:00|1-02:01:01|00:00.250|1-02:01:01||\n"
-      "5.batch|batch|FAILED|4:0|1|1|8|00:01:00|00:01.250|00:00.250|00:01.500|00:00:01|5M\n"
+      "5.batch|batch|FAILED|4:0|1|1|3|00:01:00|00:01.250|00:00.250|00:01.500|00:00:01|5M\n"
       "5.0|hostname|COMPLETED|0:0|2|2|2|00:00:02|00:00:30|00:00:00|00:00:30|00:00:15|6148K\n"
       "5.1|false|FAILED|1:0|2|2|2|00:00:02|1-02:00:00|00:00:00|1-02:00:00|13:00:00|6148K\n"
       "5.2|hostname|CANCELLED|0:9|2|2|2|00:00:02|00:00:30|00:00:00|00:00:30|00:00:15|6148K\n";
@@ -1129,6 +1138,7 @@ TEST_F(SacctOfRecords, XdmodReadsItsFields) {
   kube::JobSpec spec;
   spec.schedule.account = "physics";
   spec.schedule.qos = "high";
+  spec.resources.nodes = kube::JobNodes{.min = 2};
   spec.resources.memory_per_node = kube::Bytes{100 << 20};
   const kube::Job job =
       add_job("team-a", "run", spec, status(5), {.annotations = {{"kubegang.io/user", "ann"}}});
@@ -1149,7 +1159,7 @@ TEST_F(SacctOfRecords, XdmodReadsItsFields) {
   }
   EXPECT_THAT(line, testing::StartsWith("5|5|kubegang|main|high|physics|team-a||ann||20"));
   EXPECT_THAT(line,
-              testing::EndsWith("|00:01:00|4:0|FAILED|2|8|8|200M|billing=8,cpu=8,mem=200M,"
+              testing::EndsWith("|00:01:00|4:0|FAILED|2|8|2|200M|billing=2,cpu=2,mem=200M,"
                                 "node=2|billing=8,cpu=8,mem=200M,node=2|00:10:00|n[1-2]|run\n"));
 }
 

@@ -536,23 +536,37 @@ bool is_before(const Field& field, const JobFacts& a, const JobFacts& b) {
   }
 }
 
+// SOURCE: recorded: fields that squeue prints, and refuses to sort by.
+constexpr std::string_view kNotSorted = "akoqrswxyAEFKRWXYZ";
+
+bool is_sign(char letter) {
+  return letter == '-' || letter == '+' || letter == ',';
+}
+
+// SOURCE: squeue begins with the last letter, and stops at one that it does not know.
+base::Status check_sort(std::string_view keys) {
+  for (const char letter : keys | std::views::reverse) {
+    if (is_sign(letter)) continue;
+    if (field_of(letter) == nullptr || kNotSorted.find(letter) != std::string_view::npos) {
+      return base::invalid_argument(std::string{"Invalid sort specification: "} + letter);
+    }
+  }
+  return {};
+}
+
 // SOURCE: letters with + and - before them, commas or none between.
 base::Status sort(std::vector<JobFacts>& all, const std::string& keys) {
   struct Key {
     const Field* field;
     bool is_reverse;
   };
+  if (const base::Status status = check_sort(keys); !status) return status;
   std::vector<Key> order;
   bool is_reverse = false;
   for (const char letter : keys) {
     if (letter == '-' || letter == '+') is_reverse = letter == '-';
-    if (letter == '-' || letter == '+' || letter == ',') continue;
-    const Field* const field = field_of(letter);
-    // %s is nothing that jobs have.
-    if (field == nullptr || field->heading.empty()) {
-      return base::invalid_argument(std::string{"Invalid sort specification: "} + letter);
-    }
-    order.push_back({field, is_reverse});
+    if (is_sign(letter)) continue;
+    order.push_back({field_of(letter), is_reverse});
     is_reverse = false;
   }
   for (const Key& key : order | std::views::reverse) {
@@ -580,15 +594,31 @@ base::Status check_nodes(const Session& session, const SqueueOptions& options) {
   return {};
 }
 
-// Jobs that are named cost a list of those; all others come from the watch, if there is one. One
-// number alone must be seen to exist, whatever else is asked for.
+// Of a job that does not say who has submitted it the user is its namespace.
+std::set<std::string> users_of(const SqueueOptions& options, const Caller& caller) {
+  std::set<std::string> users = options.users;
+  if (users.empty() && options.is_own) users = {caller.user, caller.ns};
+  users.erase("");
+  return users;
+}
+
+base::Result<std::vector<kube::Job>> jobs_of(const Session& session, const SqueueOptions& options,
+                                             const Caller& caller, const FollowedJobs* followed,
+                                             Output output) {
+  if (followed != nullptr) return followed->jobs();
+  const std::set<std::string> users = users_of(options, caller);
+  if (!options.jobs.empty() || users.empty()) return list_jobs(session, output, options.jobs);
+  return list_jobs_of(session, users, output);
+}
+
+// Jobs, or users, that are named cost a list of theirs; all others come from the watch, if there is
+// one. One number alone must be seen to exist, whatever else is asked for.
 base::Result<std::vector<JobPart>> parts_of(const Session& session, const SqueueOptions& options,
                                             const Caller& caller, const FollowedJobs* followed,
                                             Output output) {
   static const std::set<std::string> kNotEnded{"PD", "R", "S", "CG"};
   const bool has_ended = options.all_states || !std::ranges::includes(kNotEnded, options.states);
-  auto jobs = followed == nullptr ? list_jobs(session, output, options.jobs)
-                                  : base::Result<std::vector<kube::Job>>{followed->jobs()};
+  auto jobs = jobs_of(session, options, caller, followed, output);
   if (!jobs) return jobs.error();
   if (options.jobs.size() != 1) {
     std::erase_if(*jobs, [&](const kube::Job& job) { return !may_be_shown(job, options, caller); });

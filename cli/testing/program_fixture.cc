@@ -4,11 +4,21 @@
 #include <sstream>
 #include <utility>
 
+#include "api/annotations.h"
 #include "kube/api/namespace.h"
 #include "kube/api/node.h"
 #include "slurm/hostlist.h"
 
 namespace cli {
+namespace {
+
+// As the operator says it.
+std::string user_of(const kube::Job& job) {
+  const auto found = job.metadata.annotations.find(std::string{kube::kAnnotationUser});
+  return found == job.metadata.annotations.end() ? job.metadata.ns : found->second;
+}
+
+}  // namespace
 
 // The real CRDs, so that a command that writes an object which they do not allow fails here, and
 // two namespaces as users of a cluster have.
@@ -30,6 +40,7 @@ base::Status NumbersJobs::sleep(base::Duration duration, std::stop_token stop) {
     kube::Job changed = job;
     changed.status = {
         .state = kube::JobState::kPending, .reason = "Priority", .job_id = ++numbers_};
+    changed.status.user = user_of(job);
     const auto written = client_.patch_status_from(job, changed);
     if (!written) return written.error();
   }
@@ -68,6 +79,7 @@ kube::Job ProgramTest::add_job(const std::string& ns, const std::string& name, k
   // The server takes no status with a create: it is a write of its own, as the operator's.
   kube::Job changed = *created;
   changed.status = std::move(status);
+  changed.status.user = user_of(job);
   base::Result<kube::Job> written = client_.patch_status_from(*created, changed);
   EXPECT_TRUE(written.ok()) << written.error().message;
   return *written;
