@@ -26,9 +26,13 @@ YAML
 k delete service kubegang-records -n kubegang-system >/dev/null
 k create service externalname kubegang-records -n kubegang-system --external-name=localhost --tcp="$records_port" >/dev/null
 k patch apiservice v1alpha1.records.kubegang.io --type=merge -p "{\"spec\": {\"service\": {\"port\": $records_port}}}" >/dev/null
-start records "$records" --kubeconfig="$dir/records.kubeconfig" --database="$dir/records.db" --metrics-address=127.0.0.1:0 \
-  --lease=kubegang-system/kubegang-records \
-  --api-port="$records_port" --tls-certificate="$dir/records-tls.crt" --tls-key="$dir/records-tls.key"
+start_records() {
+  start records "$records" --kubeconfig="$dir/records.kubeconfig" --database="$dir/records.db" --metrics-address=127.0.0.1:0 \
+    --lease=kubegang-system/kubegang-records \
+    --api-port="$records_port" --tls-certificate="$dir/records-tls.crt" --tls-key="$dir/records-tls.key"
+  records_pid=${pids[-1]}
+}
+start_records
 is_available() { k get apiservice v1alpha1.records.kubegang.io -o jsonpath='{.status.conditions[?(@.type=="Available")].status}' | grep -q True; }
 wait_for 60 "the API of the records (see $dir/records.log)" is_available
 
@@ -70,3 +74,22 @@ with context.wrap_socket(socket.create_connection(("localhost", port)), server_h
 sys.exit(answer.decode() or "Error: the connection was closed")' "$dir/records-ca.crt" "$records_port" "$records_path/records" "$@"; }
 deny "a stranger asks it" "Error" directly
 deny "an administrator asks it" "only the API server may ask" directly "$dir/admin.crt" "$dir/admin.key"
+
+# While it is away the API server does not know what is in a namespace, so none goes: until it is back, or its APIService is gone.
+is_stuck() { k get namespace "$1" -o jsonpath='{.status.conditions[?(@.type=="NamespaceDeletionDiscoveryFailure")].status}' | grep -q True; }
+is_gone() { ! k get namespace "$1" >/dev/null 2>&1; }
+is_away() { ! is_available; }
+without_records() {  # NAMESPACE
+  k create namespace "$1" >/dev/null
+  kill "$records_pid"
+  wait_for 60 "the API of the records to be away" is_away
+  k delete namespace "$1" --wait=false >/dev/null
+  wait_for 90 "the namespace that cannot go" is_stuck "$1"
+}
+without_records one-that-waits
+start_records
+wait_for 90 "the API of the records, again" is_available
+wait_for 90 "the namespace to go with it" is_gone one-that-waits
+without_records another-that-waits
+k delete apiservice v1alpha1.records.kubegang.io >/dev/null
+wait_for 90 "the namespace to go without the APIService" is_gone another-that-waits
