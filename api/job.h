@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "api/job_usage.h"
+#include "base/rare.h"
 #include "kube/api/meta.h"
 #include "kube/api/quantity.h"
 #include "kube/api/raw_json.h"
@@ -379,7 +380,7 @@ struct JobSpec {
   std::vector<AdoptedPod> adopted{};
   std::optional<JobArray> array{};
   // Its texts but the name are empty in an informer's cache.
-  std::optional<JobBatch> batch{};
+  base::Rare<JobBatch> batch{};
   std::optional<bool> test_only{};  // it is not run: status.forecast says when it would start
   RawJson pod_template{};           // "template": a PodTemplateSpec; empty in an informer's cache
 
@@ -523,8 +524,8 @@ struct ArrayTask {
   std::optional<base::Duration> time_limit{};
   std::optional<RunTime> run_time{};
   std::optional<RunTime> suspend_time{};
-  std::optional<JobClaim> claim{};
-  std::optional<JobEnding> ending{};
+  base::Rare<JobClaim> claim{};
+  base::Rare<JobEnding> ending{};
   std::optional<JobHeld> held{};
   std::optional<JobRetry> retry{};
   std::optional<std::int32_t> exit_code{};
@@ -636,8 +637,8 @@ struct JobStatus {
   std::optional<base::Duration> time_limit{};  // in force for this run; absent: none
   std::optional<RunTime> run_time{};           // without suspended time
   std::optional<RunTime> suspend_time{};
-  std::optional<JobClaim> claim{};
-  std::optional<JobEnding> ending{};
+  base::Rare<JobClaim> claim{};
+  base::Rare<JobEnding> ending{};
   std::optional<JobHeld> held{};
   std::optional<JobRetry> retry{};
   std::vector<DependencyStatus> dependency{};  // of the terms of the spec, in their order
@@ -647,8 +648,8 @@ struct JobStatus {
   // have succeeded so far.
   std::string succeeded_indexes{};
   std::string member_indexes{};  // "4,7-8": with completions, the pod at each place of the gang
-  std::optional<JobForecast> forecast{};  // of a job that is not run
-  std::optional<ArrayStatus> array{};
+  base::Rare<JobForecast> forecast{};  // of a job that is not run
+  base::Rare<ArrayStatus> array{};
   std::optional<JobObserved> observed{};
   // Accepted and Ready from the first judgement on, Completing from the first start on; Finished,
   // and Complete or Failed, at the end. NeverFrozen and Stalled where they were true once.

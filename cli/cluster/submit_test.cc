@@ -277,7 +277,7 @@ TEST_F(Submit, ScriptsFilesAndVariablesArePassedOn) {
            script("job.sh", "#!/bin/sh\nsrun ./a.out\n")});
   ASSERT_EQ(ran.code, kExitOk) << ran.err;
   EXPECT_EQ(ran.err, "");
-  const kube::JobBatch batch = only_job().spec.batch.value();
+  const kube::JobBatch batch = *only_job().spec.batch;
   EXPECT_EQ(batch.output, "logs/%x-%j.out");
   EXPECT_EQ(batch.error, "e");
   EXPECT_EQ(batch.input, "in");
@@ -520,7 +520,7 @@ TEST_F(Submit, PodsGetNoToken) {
 // sbatch --wrap makes a script of its own with #!/bin/sh in front.
 TEST_F(Submit, WrapIsAShellCommand) {
   ASSERT_EQ(run({"submit", "--wrap=hostname; date"}).code, kExitOk);
-  const kube::JobBatch batch = only_job().spec.batch.value();
+  const kube::JobBatch batch = *only_job().spec.batch;
   EXPECT_EQ(batch.name, "wrap");
   EXPECT_THAT(batch.script, testing::StartsWith("#!/bin/sh\n"));
   EXPECT_THAT(batch.script, testing::EndsWith("\nhostname; date\n"));

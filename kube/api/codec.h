@@ -24,6 +24,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/rare.h"
 #include "base/result.h"
 #include "kube/api/enum_names.h"
 #include "kube/api/json_view.h"
@@ -124,6 +125,10 @@ class Decoder {
     }
     read(value, path, out.emplace());
   }
+  template <typename T>
+  void read(const JsonView& value, const Path& path, base::Rare<T>& out) {
+    read(value, path, out.emplace());
+  }
 
   template <typename T>
   void read(const JsonView& value, const Path& path, std::vector<T>& out) {
@@ -162,6 +167,8 @@ template <typename T>
 inline constexpr bool kIsOptional = false;
 template <typename T>
 inline constexpr bool kIsOptional<std::optional<T>> = true;
+template <typename T>
+inline constexpr bool kIsOptional<base::Rare<T>> = true;
 
 class Encoder {
  public:
@@ -212,10 +219,12 @@ class Encoder {
     return value.empty();
   }
   template <typename T>
-  static bool is_left_out(const std::optional<T>& value) {
+  requires kIsOptional<T>
+  static bool is_left_out(const T& value) {
     return !value.has_value();
   }
   template <typename T>
+  requires(!kIsOptional<T>)
   static bool is_left_out(const T&) {
     return false;
   }
@@ -239,7 +248,8 @@ class Encoder {
     return std::string{to_string(value)};
   }
   template <typename T>
-  static Json write(const std::optional<T>& value) {
+  requires kIsOptional<T>
+  static Json write(const T& value) {
     return value ? write(*value) : Json(nullptr);
   }
   template <typename T>
@@ -255,7 +265,7 @@ class Encoder {
     return out;
   }
   template <typename T>
-  requires std::is_class_v<T>
+  requires(std::is_class_v<T> && !kIsOptional<T>)
   static Json write(const T& value) {
     Json out = Json::object();
     Encoder inner{out};

@@ -182,7 +182,7 @@ void Decisions::on(const sched::StateChange& change, JobRecord& job) {
     return parts_.jobs.mark(job, WriteUrgency::kUrgent);
   }
   DecisionContext context = decision_context(job);
-  context.partition = partition_names(job.basis, parts_.policy.configuration());
+  context.partition = partition_names(job.basis(), parts_.policy.configuration());
   context.end_message = job.start.end_message;
   context.usage = usage_of(job);
   context.succeeded = done_indexes(job.object->spec, job.wanted());

@@ -25,7 +25,7 @@ bool says_it_all(const JobRecord& job) {
   // that is still to come.
   return is_written && !job.judge_again && !job.start.launching && job.start.creating.empty() &&
          job.object->metadata.resource_version == status.version() &&
-         job.object->status == status.stored() && job.object->spec == job.basis;
+         job.object->status == status.stored() && job.object->spec == job.basis();
 }
 
 // Returns true if the present spec was judged, also one that was edited after the job's end.
@@ -89,7 +89,7 @@ void JobBook::on_job(const std::shared_ptr<const kube::Job>& object, Seen& seen)
   if (object->metadata.generation >= job.object->metadata.generation) {
     job.judge_again =
         job.judge_again || object->metadata.generation != job.object->metadata.generation;
-    job.object = object;
+    job.take_object(object);
   }
   if (const auto facts = templates_.find(uid); facts != nullptr && facts != job.pod_template) {
     job.pod_template = facts;
@@ -98,7 +98,7 @@ void JobBook::on_job(const std::shared_ptr<const kube::Job>& object, Seen& seen)
   touch(uid);
   if (job.array) {
     for (const auto& [number, task] : job.array->tasks) {
-      task->object = job.object;
+      task->take_object(job.object);
       task->pod_template = job.pod_template;
       touch(task->uid);
     }
@@ -203,7 +203,7 @@ JobRecord& JobBook::make_task(JobRecord& array, int number, const kube::ArrayTas
   task.uid = key;
   task.task = number;
   task.object = array.object;
-  task.basis = array.basis;
+  task.accepted = array.accepted;
   task.pod_template = array.pod_template;
   task.judge_again = false;  // its array is judged
   task.deleted = array.deleted;
@@ -244,7 +244,7 @@ JobRecord& JobBook::make_record(const std::shared_ptr<const kube::Job>& object,
   slot->object = object;
   // The spec that was accepted last. Of a job that is only known from its object that is the
   // present one.
-  slot->basis = object->spec;
+  slot->accepted = object;
   slot->pod_template = templates_.find(uid);
   if (slot->pod_template == nullptr) slot->pod_template = std::make_shared<const TemplateFacts>();
   slot->status = StatusMirror<kube::Job>{*object};

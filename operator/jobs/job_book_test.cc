@@ -267,7 +267,11 @@ TEST_F(JobBookTest, AJobWithSomethingLeftToSayIsNotPutAway) {
       {"unjudged", [](JobRecord& job) { job.judge_again = true; }},
       {"template under way", [](JobRecord& job) { job.start.launching = true; }},
       {"pods under way", [](JobRecord& job) { job.start.creating = {0}; }},
-      {"spec refused", [](JobRecord& job) { job.basis.partitions = {"before"}; }},
+      {"spec refused", [](JobRecord& job) {
+         kube::Job before = *job.object;
+         before.spec.partitions = {"before"};
+         job.accepted = std::make_shared<const kube::Job>(before);
+       }},
       // The watch lags behind the answer to a write: what it shows is not yet what is stored.
       {"older version seen",
        [](JobRecord& job) {

@@ -14,6 +14,7 @@
 
 #include "api/array_status.h"
 #include "api/job.h"
+#include "base/rare.h"
 #include "kube/api/pod.h"
 #include "operator/gang/gang_observation.h"
 #include "operator/gang/pod_slots.h"
@@ -59,12 +60,12 @@ struct GangStart {
   // As the answer to the start's commit, or a read, has it, until its pods are made; empty: it has
   // to be read.
   kube::RawJson launch_template;
-  std::optional<kube::JobBatch> launch_batch;  // comes and goes with it
+  base::Rare<kube::JobBatch> launch_batch;  // comes and goes with it
   std::optional<base::Duration> time_limit;    // with overTimeLimit; as its pods are told
-  std::optional<DefaultsInForce> defaults;     // as its first pod got them
+  base::Rare<DefaultsInForce> defaults;        // as its first pod got them
   // Indexes of slots whose pods' creation (or pinning) is under way, or waits in to_create.
   std::set<int> creating;
-  std::optional<PodsToCreate> to_create;
+  base::Rare<PodsToCreate> to_create;
   std::set<int> gone;  // of an adopted gang: indexes of slots whose pods no longer exist
   Attempts pod_tries;  // of reading the template, and creating or pinning pods
   // Since when each creation (or pin) of a pod has failed without being refused, and whether that
@@ -86,7 +87,7 @@ struct GangStart {
   bool awaits_init = false;
   // Since when its user has asked for a suspension that waits for agents of its nodes.
   std::optional<base::Instant> suspension_waits;
-  std::optional<StartUndo> undo;
+  base::Rare<StartUndo> undo;
   std::string end_message;  // of an end by itself: what was seen
   // The ending of this job waits until that one's commit (a claim, or its readiness) is stored.
   std::optional<sched::JobId> commit_after;
@@ -169,7 +170,8 @@ struct JobRecord {
   // --- what the scheduler was told, and of which spec: Wishes ---
   bool submitted = false;
   sched::JobRequest request;
-  kube::JobSpec basis;  // the spec that was accepted last, to tell what changed
+  // With the spec that was accepted last, to tell what changed: `object`, if that has the same.
+  std::shared_ptr<const kube::Job> accepted;
   bool told_suspend = false;
   bool told_cancel = false;
   // Jobs that it waits for no more; nothing is written of it before that is stored of them.
@@ -206,6 +208,14 @@ struct JobRecord {
 
   // Of a pod's name: it is of the present start, whatever has become of the pod.
   bool is_of_start(const std::string& name) const;
+  // The spec that is in force.
+  const kube::JobSpec& basis() const { return accepted->spec; }
+  void accept_spec() { accepted = object; }
+  // A newer version of the Job. Of the one before nothing is kept if the specs are equal.
+  void take_object(const std::shared_ptr<const kube::Job>& newer) {
+    object = newer;
+    if (accepted->spec == object->spec) accepted = object;
+  }
   // The UID of its Job.
   const std::string& object_uid() const { return object->metadata.uid; }
   JobIdentity identity() const {

@@ -96,7 +96,8 @@ void PodWrites::launch(JobRecord& job, const std::vector<int>& missing) {
   if (!job.start.launch_template.empty()) {
     // Before the first pod, which would wait for it in kubelet's back-off.
     if (job.start.launch_batch && !has_step_secret(job)) return;
-    kube::Job source = *job.object;
+    // Without the status, which line_up gives it: that of an array has all tasks.
+    kube::Job source{job.object->metadata, job.object->spec, {}};
     // Given away, not copied: the template is the largest part of a job. If a creation fails later,
     // it is read again.
     source.spec.pod_template = std::exchange(job.start.launch_template, {});
@@ -179,7 +180,7 @@ std::vector<Effect> PodWrites::due(std::size_t room) {
 }
 
 Effect PodWrites::take_next(JobRecord& job) {
-  std::optional<PodsToCreate>& waiting = job.start.to_create;
+  base::Rare<PodsToCreate>& waiting = job.start.to_create;
   const auto index = static_cast<std::size_t>(waiting->slots.front());
   waiting->slots.pop_front();
   // Held here, since `waiting` may be emptied below; the effects of one gang share one copy of the

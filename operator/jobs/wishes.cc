@@ -196,9 +196,9 @@ void Wishes::heed_finished(JobRecord& job) {
   if (!std::exchange(job.judge_again, false) && is_observed) return;
   // A job that has ended can still be edited. The only changes that make sense are those of its
   // housekeeping (ttlAfterFinished); a command that is taken back is refused as before the end.
-  const auto changes = check_change(job.basis, job.object->spec, false);
+  const auto changes = check_change(job.basis(), job.object->spec, false);
   if (!changes.empty()) return refuse_change(job, changes);
-  job.basis = job.object->spec;
+  job.accept_spec();
   if (is_observed) return;
   job.wanted().observed_generation = generation;
   // Tools such as kstatus take a job for finished only when its newest spec has been judged.
@@ -281,7 +281,7 @@ void Wishes::judge(JobRecord& job) {
   }
   sched::JobRequest request = std::move(*verdict.request);
   // 4. what is accepted
-  job.basis = job.object->spec;
+  job.accept_spec();
   if (job.array) job.array->all = request.array->tasks;
   // 5. the scheduler
   if (!job.submitted) return submit(job, std::move(request), predecessors.known);
@@ -363,7 +363,7 @@ void Wishes::tell_tasks_again(JobRecord& job) {
 
 std::vector<std::string> Wishes::problems_of_change(const JobRecord& job, const JobVerdict& verdict,
                                                     const Predecessors& predecessors) const {
-  auto problems = check_change(job.basis, job.object->spec, has_nodes(job));
+  auto problems = check_change(job.basis(), job.object->spec, has_nodes(job));
   std::ranges::copy(predecessors.problems, std::back_inserter(problems));
   if (verdict.request && predecessors.dependency != job.request.dependency) {
     auto circle = scheduler_.names().refused_dependency(*verdict.request);
@@ -414,7 +414,7 @@ void Wishes::end_refused(JobRecord& job) {
       status_after(end, std::move(job.wanted()),
                    {.now = parts_.now, .generation = job.object->metadata.generation});
   job.wanted() = std::move(after.status);
-  job.basis = job.object->spec;
+  job.accept_spec();
   // For those that wait for it.
   scheduler_.tell(sched::Forget{job.id});
   parts_.jobs.mark(job, after.urgency);
@@ -422,7 +422,7 @@ void Wishes::end_refused(JobRecord& job) {
   parts_.report.log("state", job_fields(job, {{"state", "Cancelled"}}));
 }
 
-// Says that a change is not obeyed, and why. `job.basis` stays the spec that is in force, with
+// Says that a change is not obeyed, and why. `job.basis()` stays the spec that is in force, with
 // which the next change is compared, so an edit back to it is accepted.
 void Wishes::refuse_change(JobRecord& job, const std::vector<std::string>& problems,
                            std::string_view what_follows) {

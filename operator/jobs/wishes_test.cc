@@ -135,7 +135,7 @@ TEST_F(WishesTest, AChangeOfAWaitingJobIsTold) {
   EXPECT_EQ(job.wanted().observed_generation, 2);
 }
 
-// `basis` is the spec that is in force. Compared with it, the change that takes the refused one
+// `basis()` is the spec that is in force. Compared with it, the change that takes the refused one
 // back is no change, so the job is accepted again.
 TEST_F(WishesTest, AChangeThatARunningJobCannotMakeIsRefusedAndLeavesItAsItWas) {
   JobRecord& job = started();
@@ -144,7 +144,7 @@ TEST_F(WishesTest, AChangeThatARunningJobCannotMakeIsRefusedAndLeavesItAsItWas) 
   EXPECT_EQ(told(), "ChangeRefused");
   EXPECT_EQ(says(job, kube::kAccepted), "False ChangeRefused");
   EXPECT_EQ(job.request.min_nodes, 2);
-  EXPECT_EQ(job.basis.resources.nodes->min, 2);
+  EXPECT_EQ(job.basis().resources.nodes->min, 2);
   wishes.heed(see_changed(job, [](kube::JobSpec& spec) { spec.resources.nodes->min = 2; }));
   EXPECT_EQ(says(job, kube::kAccepted), "True Accepted") << "taken back";
 }
@@ -275,7 +275,7 @@ TEST_F(WishesTest, AFinishedJobMayLiveLonger) {
   JobRecord& again = see_changed(
       job, [](kube::JobSpec& spec) { spec.lifecycle.ttl_after_finished = std::chrono::hours{1}; });
   wishes.heed_finished(again);
-  EXPECT_EQ(again.basis.lifecycle.ttl_after_finished, std::chrono::hours{1});
+  EXPECT_EQ(again.basis().lifecycle.ttl_after_finished, std::chrono::hours{1});
   EXPECT_EQ(says(again, kube::kAccepted), "True Accepted");
   EXPECT_EQ(again.wanted().observed_generation, 2) << "else kstatus takes it for unfinished";
 }

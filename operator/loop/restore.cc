@@ -279,7 +279,7 @@ std::optional<sched::JobFacts> ControlLoop::restored_job(JobRecord& job,
   job.submitted = true;
   // What is told now is what later wishes are compared with (Wishes).
   job.request = *restored.request;
-  job.basis = job.object->spec;
+  job.accept_spec();
   // Its spec may have changed while there was no leader: the loop judges it like any change.
   job.judge_again = !job.task;
   if (!allocated) {

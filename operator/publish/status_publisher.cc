@@ -35,7 +35,7 @@ WritePoint status_point(const JobRecord& job) {
 
 // The API server keeps each version of an object for minutes: the status of an array is written as
 // seldom as it takes for so many bytes a second, so that a few arrays of short tasks do not fill
-// etcd. An entry is estimated at what it mostly takes (kArrayRunningMax).
+// etcd. An entry is estimated at what it mostly takes (kArrayBegunMax).
 constexpr std::int64_t kArrayBytesPerSecond = 256 << 10;
 constexpr std::int64_t kEntryBytes = 600;
 base::Duration rest_after(const kube::ArrayStatus& shown) {

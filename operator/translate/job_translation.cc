@@ -443,7 +443,7 @@ sched::ArrayRequest array_request(const kube::JobArray& array) {
     request = std::move(*read);
   }
   const int given = array.parallelism.value_or(0);
-  request.at_once = given > 0 ? std::min(given, kube::kArrayRunningMax) : kube::kArrayRunningMax;
+  request.at_once = given > 0 ? std::min(given, kube::kArrayBegunMax) : kube::kArrayBegunMax;
   request.begun_most = kube::kArrayBegunMax;
   return request;
 }
