@@ -317,7 +317,7 @@ void add_import(CLI::App& app, Commands& commands) {
 
 void add_check_crds(CLI::App& app, Commands& commands) {
   CLI::App& command = *app.add_subcommand(
-      "check-crds", "Name objects that the CRDs of another version do not fit.");
+      "check-crds", "Name objects that CRDs of another version do not fit.");
   add_connection(command, commands.connect);
   command
       .add_option("FILE", commands.check_crds.paths,

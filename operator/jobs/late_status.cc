@@ -50,6 +50,8 @@ LateStatus late_array(const kube::ArrayStatus& known, const kube::ArrayStatus& l
 }  // namespace
 
 LateStatus late_status(const kube::JobStatus& known, const kube::JobStatus& late) {
+  // No operator has written that: an end is final.
+  if (is_final(known) && !is_final(late)) return LateStatus::kInforms;
   if (is_final(known) != is_final(late)) return LateStatus::kMore;
   if (known.array || late.array) {
     return late_array(known.array.value_or(kube::ArrayStatus{}),
