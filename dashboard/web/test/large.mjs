@@ -6,7 +6,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { request } from "node:https";
 import { join } from "node:path";
 import { Browser } from "./cdp.mjs";
-import { folder, kubeconfigOf, main, start, until } from "./world.mjs";
+import { folder, kubeconfigOf, main, runningJobs, start, until } from "./world.mjs";
 
 const [NODES, JOBS] = [process.argv[2] ?? "1000", process.argv[3] ?? "5000"];
 const CHROMIUM = process.env.CHROMIUM ?? "/usr/bin/chromium";
@@ -140,6 +140,8 @@ await main(async () => {
     await page.viewport(1440, 900, false);
     await page.goto(address);
     await until("all jobs", () => page.evaluate((jobs) => window.kubegang?.state.kinds.jobs.size >= jobs, Number(JOBS)));
+    // The operator has nothing else to do then.
+    await until("all that run", async () => (await page.evaluate(runningJobs)) >= Number(NODES), 300);
     const has = await page.evaluate(() => {
       const jobs = [...window.kubegang.state.kinds.jobs.values()];
       return `${window.kubegang.state.kinds.nodes.size} nodes, ${jobs.length} jobs, ${jobs.filter((job) => job.state === "R").length} run`;

@@ -132,7 +132,7 @@ ask -d "${url##*#}" $page/session >/dev/null
   }
 };
 
-TEST_F(OwnPage, AUserOfFewRightsSeesAndDoesWhatTheyMay) {
+TEST_F(OwnPage, ShowsAndDoesWhatItsUserMay) {
   const std::string other = ns_ + "-other";
   ASSERT_NO_FATAL_FAILURE(submit({.name = "own"}));
   ASSERT_NO_FATAL_FAILURE(wait_ready("own"));
