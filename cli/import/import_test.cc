@@ -262,6 +262,25 @@ TEST(Import, ReadsRealFilesAsSlurmDoes) {
   }
 }
 
+// The default kind of MPI is a variable of the pods of each partition, wherever its line stands.
+TEST(Import, MpiDefaultBecomesAVariableOfThePods) {
+  const std::string nodes = "NodeName=n1\nPartitionName=p Nodes=n1\nPartitionName=q Nodes=n1\n";
+  const Imported imported = import_text("s", nodes + "MpiDefault=pmix\nMpiDefault=pmi2\n");
+  const Applied applied{imported.yaml};
+  for (const char* name : {"p", "q"}) {
+    ASSERT_NE(applied.partition(name), nullptr) << imported.yaml;
+    EXPECT_EQ(kube::encode(*applied.partition(name))["spec"]["podDefaults"],
+              nlohmann::json::parse(R"({"env":[{"name":"SLURM_MPI_TYPE","value":"pmi2"}]})"));
+  }
+  EXPECT_FALSE(imported.setting_lost);
+  for (const char* kind : {"none", "openmpi"}) {
+    const Applied without{import_text("s", nodes + "MpiDefault=" + kind + "\n").yaml};
+    EXPECT_FALSE(without.partition("p")->spec.pod_defaults) << kind;
+  }
+  const Imported wrong = import_text("s", nodes + "MpiDefault=pmi1\n");
+  EXPECT_THAT(wrong.remarks, Contains("s:4: MpiDefault=pmi1: must be none, pmi2 or pmix"));
+}
+
 // A rule that a Partition cannot have closes it. The last value of a key counts, and so do those of
 // a DEFAULT line.
 TEST(Import, NeverOpensAPartitionThatWasClosed) {

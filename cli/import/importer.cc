@@ -116,6 +116,7 @@ class Importer {
   void read_partition_line(const PlacedLine& line);
   void settle_default_partition();
   void read_cluster_lines();
+  void set_mpi_default(const PlacedKey& key);
 
   // --- sacctmgr ---
   void read_qos(std::size_t line, const std::string& name, const std::vector<KeyValue>& keys);
@@ -429,6 +430,22 @@ void Importer::settle_default_partition() {
   }
 }
 
+// MpiDefault is a variable of the pods here. "openmpi" is "none" of old, which says nothing.
+void Importer::set_mpi_default(const PlacedKey& key) {
+  constexpr std::array<std::string_view, 3> kKinds = {"pmi2", "pmix", "pmix_v4"};
+  const std::string& kind = key.key.value;
+  if (same_word(kind, "none") || same_word(kind, "openmpi")) return;
+  if (std::find(kKinds.begin(), kKinds.end(), kind) == kKinds.end()) {
+    return remarks_.add(RemarkKind::kSetting, key.place,
+                        "MpiDefault=" + kind + ": must be none, pmi2 or pmix");
+  }
+  const nlohmann::json variable = {{"name", "SLURM_MPI_TYPE"}, {"value", kind}};
+  for (Placed<kube::Partition>& each : partitions_) {
+    each.value.spec.pod_defaults =
+        kube::PodDefaults{.env = kube::RawJson{nlohmann::json::array({variable})}};
+  }
+}
+
 // SelectType first: it decides which SelectTypeParameters there are. A slurm.conf without any key
 // about scheduling becomes a SchedulerConfig that spells out Slurm's defaults where they differ
 // from kubegang's: gangs are off, for example. So a text that is not a slurm.conf must not become
@@ -443,6 +460,10 @@ void Importer::read_cluster_lines() {
   std::stable_partition(keys.begin(), keys.end(), [](const PlacedKey& each) {
     return same_word(each.key.key, "SelectType");
   });
+  const auto is_mpi = [](const PlacedKey& each) { return same_word(each.key.key, "MpiDefault"); };
+  const auto mpi = std::find_if(keys.rbegin(), keys.rend(), is_mpi);  // the last one counts
+  if (mpi != keys.rend()) set_mpi_default(*mpi);
+  std::erase_if(keys, is_mpi);
   const auto back = [](const sched::ClusterParameters& cluster) {
     return control::translate_config(spec_of(cluster));
   };
