@@ -7,7 +7,7 @@ namespace slurm {
 namespace {
 
 // Slurm's own bound on the width of a number.
-constexpr std::size_t kWidthMax = 9;
+constexpr std::size_t kWidthMax = 10;
 // SOURCE: recorded: Slurm's NO_VAL, of a job that is in no array.
 constexpr const char* kNoTask = "4294967294";
 
@@ -25,7 +25,7 @@ std::optional<std::string> value_of(char letter, const NameParts& parts) {
       if (parts.array_task.empty() && !parts.array_id.empty()) return std::nullopt;  // all of them
       return parts.array_task.empty() ? kNoTask : parts.array_task;
     case 'J':
-      return parts.step_id == "batch" ? parts.job_id : parts.job_id + "." + parts.step_id;
+      return parts.job_id;  // and the step, if there is one
     case 's':
       return parts.step_id;
     case 'x':
@@ -73,14 +73,18 @@ std::string file_name(std::string_view pattern, const NameParts& parts) {
     while (at < pattern.size() && is_digit(pattern[at])) {
       width = std::min(width * 10 + static_cast<std::size_t>(pattern[at++] - '0'), kWidthMax);
     }
-    const auto value = at < pattern.size() ? value_of(pattern[at], parts) : std::nullopt;
+    const bool has_width = at > i + 1;
+    const char letter = at < pattern.size() ? pattern[at] : '\0';
+    const auto value = letter == '%' && has_width ? std::nullopt : value_of(letter, parts);
     if (!value) {
-      name += '%';
+      // SOURCE: recorded: the digits of a width stay, without their %.
+      if (!has_width) name += '%';
       continue;
     }
     const bool is_number = !value->empty() && std::all_of(value->begin(), value->end(), is_digit);
     if (is_number && value->size() < width) name.append(width - value->size(), '0');
     name += *value;
+    if (letter == 'J' && parts.step_id != "batch") name += "." + parts.step_id;
     i = at;
   }
   return name;

@@ -22,6 +22,8 @@ TEST(FileName, HasEveryPatternOfSlurm) {
   EXPECT_EQ(file_name("%J-%s-%N-%A", kParts), "1001.5-5-n1-1001");
   EXPECT_EQ(file_name("%5j-%%.txt", kParts), "01001-%.txt");
   EXPECT_EQ(file_name("out-%2t", kParts), "out-03");
+  EXPECT_EQ(file_name("%6J", kParts), "001001.5");
+  EXPECT_EQ(file_name("%10j-%20j-%100t", kParts), "0000001001-0000001001-0000000003");
 }
 
 TEST(FileName, OfATaskOfAnArray) {
@@ -34,7 +36,8 @@ TEST(FileName, OfATaskOfAnArray) {
 TEST(FileName, KeepsWhatIsNotAPattern) {
   EXPECT_EQ(file_name("plain", kParts), "plain");
   EXPECT_EQ(file_name("100%", kParts), "100%");
-  EXPECT_EQ(file_name("%q-%3q", kParts), "%q-%3q");
+  EXPECT_EQ(file_name("%q-%3q", kParts), "%q-3q");
+  EXPECT_EQ(file_name("%5%j %5", kParts), "51001 5") << "as recorded";
   EXPECT_EQ(file_name("", kParts), "");
 }
 
