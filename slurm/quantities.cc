@@ -150,7 +150,7 @@ std::optional<base::Instant> midnight_of(std::optional<std::int64_t> year,
 // A date with or without a time of day behind "T" or "-", in local time as if it were UTC, as is
 // `local`, the present:
 // 1. 2026-01-31; the two dashes at fixed places tell it from a time of day
-// 2. 1/31/26, a day of 2026; without a year the next 1/31 from now on
+// 2. 1/31/26 or 013126, a day of 2026; without a year the next 1/31 from now on
 std::optional<base::Instant> read_date(std::string_view text, base::Instant local) {
   constexpr std::size_t kIsoBytes = 10;
   const bool is_iso = text.size() >= kIsoBytes && text[4] == '-' && text[7] == '-';
@@ -167,7 +167,12 @@ std::optional<base::Instant> read_date(std::string_view text, base::Instant loca
     midnight = midnight_of(number(date.substr(0, 4)), number(date.substr(5, 2)),
                            number(date.substr(8, 2)));
   } else {
-    const std::vector<std::string> parts = split(date, '/');
+    std::vector<std::string> parts = split(date, '/');
+    const bool has_digits = date.find_first_not_of("0123456789") == std::string_view::npos;
+    if (has_digits && (date.size() == 4 || date.size() == 6)) {
+      parts.clear();
+      for (std::size_t at = 0; at < date.size(); at += 2) parts.emplace_back(date.substr(at, 2));
+    }
     if (parts.size() < 2 || parts.size() > 3) return std::nullopt;
     for (const std::string& part : parts) {
       if (part.size() > 2) return std::nullopt;

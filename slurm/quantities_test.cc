@@ -111,6 +111,8 @@ TEST(InstantString, ReadsEachForm) {
       {"now-60", now - seconds{60}},
       // The third of January has begun, and the next second of January is a year away.
       {"1/4", base::Instant{hours{70}}},
+      {"0104", base::Instant{hours{70}}},
+      {"010400T2:30", base::Instant{hours{(30 * 365 + 7 + 3) * 24} + minutes{30}}},
       {"01/04-02:30", base::Instant{hours{72} + minutes{30}}},
       {"1/3-1:00PM", now + hours{1}},
       {"1/3-11:00", now + hours{365 * 24 - 1}},

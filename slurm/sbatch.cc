@@ -25,8 +25,7 @@ namespace slurm {
 // 3. after the last word, finish() settles what several options decide together. It cannot be done
 //    earlier, because an option that comes later may change either side.
 //
-// An action never reads another option's field, with one exception: --mem and --mem-per-cpu exclude
-// each other, and the message should name the place where both stand.
+// An action never reads another option's field.
 
 namespace {
 
@@ -121,6 +120,13 @@ struct SbatchOptionActions {
     return {};
   }
 
+  // SOURCE: recorded: an empty name is that of the working directory, so the job fails.
+  template <std::optional<std::string> BatchOptions::*field>
+  static base::Status file_of(Self self, Text, Text value, bool) {
+    self.options_.*field = value.empty() ? "." : std::string{value};
+    return {};
+  }
+
   // An empty name stands for the user's default account, so it is not refused.
   static base::Status account(Self self, Text, Text value, bool) {
     self.options_.request.account = std::string{value};
@@ -172,21 +178,18 @@ struct SbatchOptionActions {
     return status;
   }
 
-  // `Kind` says what the amount is per: node or CPU. --mem=0 is legal and asks for all memory of
-  // each node (1.8).
-  template <typename Kind>
+  // --mem=0 is legal and asks for all memory of each node (1.8). Which of the two kinds counts is
+  // settled in finish().
+  template <auto option>
   static base::Status memory(Self self, Text name, Text value, bool) {
     const base::Result<sched::MemoryMiB> read = parse_memory(name, value);
     if (!read) return read.error();
-    sched::MemoryRequest& memory = self.options_.request.memory;
-    // Two kinds of memory at one place, the script or the command line (1.5).
-    if (self.memory_place_ == self.place_ && !std::holds_alternative<Kind>(memory)) {
-      return base::invalid_argument("--mem and --mem-per-cpu exclude each other");
-    }
-    self.memory_place_ = self.place_;
-    memory = Kind{*read};
+    self.*option = SbatchReader::MemoryOption{*read, self.reads_variables_};
     return {};
   }
+
+  static constexpr auto kMemoryPerNode = &SbatchReader::memory_per_node_;
+  static constexpr auto kMemoryPerCpu = &SbatchReader::memory_per_cpu_;
 
   // In MiB. It only filters nodes; no node's disk is ever charged (1.3).
   static base::Status tmp_disk(Self self, Text name, Text value, bool) {
@@ -212,6 +215,10 @@ struct SbatchOptionActions {
     // None, whatever an earlier option asked for.
     self.devices_.*field = read->empty() ? std::optional<sched::Devices>{} : *std::move(read);
     return {};
+  }
+  static base::Status gres(Self self, Text name, Text value, bool has_value) {
+    if (value.empty()) return base::Error{kEndsWithOne, std::string{name} + ": names no resource"};
+    return devices<&DeviceOptions::gres, parse_gres>(self, name, value, has_value);
   }
   template <std::optional<sched::Devices> DeviceOptions::*field, const char* variable>
   static base::Status gpus(Self self, Text name, Text value, bool is_script) {
@@ -247,8 +254,9 @@ struct SbatchOptionActions {
   // user wrote.
   template <std::vector<std::string> sched::JobRequest::*field>
   static base::Status node_names(Self self, Text name, Text value, bool) {
-    base::Result<std::vector<std::string>> names = expand_hostlist(value);
+    base::Result<std::vector<std::string>> names = expand_node_list(value);
     if (!names) return base::Error{kEndsWithOne, names.error().with_context(name).message};
+    if (names->empty()) return base::Error{kEndsWithOne, std::string{name} + ": names no node"};
     std::sort(names->begin(), names->end(), base::natural_less);
     names->erase(std::unique(names->begin(), names->end()), names->end());
     self.options_.request.*field = std::move(names).value();
@@ -275,16 +283,14 @@ struct SbatchOptionActions {
   static base::Status partitions(Self self, Text name, Text value, bool) {
     std::vector<std::string> names = split(value, ',');
     if (names.empty() || std::find(names.begin(), names.end(), "") != names.end()) {
-      return base::invalid_argument(std::string{name} + " " + in_quotes(value) +
-                                    ": an empty partition name");
+      return base::Error{kEndsWithOne, std::string{name} + " " + in_quotes(value) +
+                                           ": an empty partition name"};
     }
     self.options_.request.partitions = std::move(names);
     return {};
   }
 
-  // An empty value is refused: in the request an empty string means that the option was not given,
-  // and a script whose variable is unset ("-q $QOS") would run with a default that its author did
-  // not want.
+  // In the request an empty string means that the option was not given.
   template <std::string sched::JobRequest::*field>
   static base::Status word(Self self, Text name, Text value, bool) {
     if (value.empty()) return base::invalid_argument(std::string{name} + ": a value is missing");
@@ -491,6 +497,11 @@ struct SbatchOptionActions {
     return {};
   }
 
+  static base::Status waits(Self self, Text, Text, bool) {
+    self.options_.waits = true;
+    return {};
+  }
+
   static base::Status test_only(Self self, Text, Text, bool) {
     self.options_.test_only = true;
     return {};
@@ -521,7 +532,6 @@ struct SbatchOptionActions {
   static base::Status replaced(Self, Text name, Text, bool) {
     return base::invalid_argument(std::string{name} + ": not supported; " + std::string{advice});
   }
-  static constexpr Text kWaitOutside = "it stands by itself on the command line";
   static constexpr Text kHelpOutside = "kubectl gang submit --help says what there is";
   static constexpr Text kUserOfPod = "a Job's pod template can say which user its pods run as";
   static constexpr Text kImage = "--image names the container image";
@@ -562,8 +572,8 @@ constexpr std::array kOptions = {
     Option{"extra-node-info", 'B', Takes::kValue, A::extra_node_info},
     Option{"hint", 0, Takes::kValue, A::hint},
     Option{"overcommit", 'O', Takes::kNothing, A::set<&R::overcommit>},
-    Option{"mem", 0, Takes::kValue, A::memory<sched::MemoryPerNode>},
-    Option{"mem-per-cpu", 0, Takes::kValue, A::memory<sched::MemoryPerCpu>},
+    Option{"mem", 0, Takes::kValue, A::memory<A::kMemoryPerNode>},
+    Option{"mem-per-cpu", 0, Takes::kValue, A::memory<A::kMemoryPerCpu>},
     Option{"nodelist", 'w', Takes::kValue, A::node_names<&R::required_nodes>},
     Option{"exclude", 'x', Takes::kValue, A::node_names<&R::excluded_nodes>},
     Option{"constraint", 'C', Takes::kValue, A::word<&R::constraint>},
@@ -589,8 +599,8 @@ constexpr std::array kOptions = {
     Option{"account", 'A', Takes::kValue, A::account},
     Option{"chdir", 'D', Takes::kValue, A::text_of<&BatchOptions::working_directory>},
     Option{"wrap", 0, Takes::kValue, A::text_of<&BatchOptions::wrap>},
-    Option{"output", 'o', Takes::kValue, A::text_of<&BatchOptions::output>},
-    Option{"error", 'e', Takes::kValue, A::text_of<&BatchOptions::error>},
+    Option{"output", 'o', Takes::kValue, A::file_of<&BatchOptions::output>},
+    Option{"error", 'e', Takes::kValue, A::file_of<&BatchOptions::error>},
     Option{"input", 'i', Takes::kValue, A::text_of<&BatchOptions::input>},
     Option{"open-mode", 0, Takes::kValue, A::open_mode},
     Option{"comment", 0, Takes::kValue, A::comment},
@@ -617,11 +627,11 @@ constexpr std::array kOptions = {
     Option{"bb", 0, Takes::kValue, A::refused},
     Option{"bbf", 0, Takes::kValue, A::refused},
     Option{"cluster", 0, Takes::kValue, A::cluster},
-    Option{"cluster-constraint", 0, Takes::kValue, A::refused},
+    Option{"cluster-constraint", 0, Takes::kValue, A::unused},
     Option{"clusters", 'M', Takes::kValue, A::cluster},
     Option{"container", 0, Takes::kValue, A::replaced<A::kImage>},
     Option{"context", 0, Takes::kValue, A::refused},
-    Option{"core-spec", 'S', Takes::kValue, A::refused},
+    Option{"core-spec", 'S', Takes::kValue, A::unused},
     Option{"cpus-per-gpu", 0, Takes::kValue,
            A::per_gpu<&DeviceOptions::cpus_per_gpu, A::kCpusPerGpu>},
     Option{"distribution", 'm', Takes::kValue, A::distribution},
@@ -635,7 +645,7 @@ constexpr std::array kOptions = {
     Option{"gpus-per-socket", 0, Takes::kValue, A::refused_some},
     Option{"gpus-per-task", 0, Takes::kValue,
            A::gpus<&DeviceOptions::gpus_per_task, A::kGpusPerTask>},
-    Option{"gres", 0, Takes::kValue, A::devices<&DeviceOptions::gres, parse_gres>},
+    Option{"gres", 0, Takes::kValue, A::gres},
     Option{"gres-flags", 0, Takes::kValue, A::gres_flags},
     Option{"help", 'h', Takes::kNothing, A::replaced<A::kHelpOutside>},
     Option{"immediate", 'I', Takes::kMaybeValue, A::refused},
@@ -657,11 +667,11 @@ constexpr std::array kOptions = {
     Option{"spread-job", 0, Takes::kNothing, A::refused},
     Option{"switches", 0, Takes::kValue, A::refused},
     Option{"test-only", 0, Takes::kNothing, A::test_only},
-    Option{"thread-spec", 0, Takes::kValue, A::refused},
+    Option{"thread-spec", 0, Takes::kValue, A::unused},
     Option{"uid", 0, Takes::kValue, A::replaced<A::kUserOfPod>},
     Option{"usage", 0, Takes::kNothing, A::replaced<A::kHelpOutside>},
     Option{"version", 'V', Takes::kNothing, A::replaced<A::kHelpOutside>},
-    Option{"wait", 'W', Takes::kNothing, A::replaced<A::kWaitOutside>},
+    Option{"wait", 'W', Takes::kNothing, A::waits},
     Option{"consolidate-segments", 0, Takes::kNothing, A::refused},
     Option{"container-id", 0, Takes::kValue, A::replaced<A::kImage>},
     Option{"external", 0, Takes::kNothing, A::refused},
@@ -696,6 +706,14 @@ base::Result<const Option*> find_long(std::string_view name) {
     names += (names.empty() ? "--" : ", --") + std::string{option->name};
   }
   return base::invalid_argument("--" + std::string{name} + ": may be any of " + names);
+}
+
+// SOURCE: recorded: with an empty value these are as if they were not there.
+bool says_nothing(const Option& option, std::string_view value) {
+  constexpr std::array<std::string_view, 12> kMayBeEmpty = {
+      "job-name", "comment", "constraint", "dependency", "exclude", "array",
+      "licenses", "qos",     "account",    "chdir",      "export",  "reservation"};
+  return value.empty() && std::ranges::find(kMayBeEmpty, option.name) != kMayBeEmpty.end();
 }
 
 // Most options have no letter. Their 0 must not match a NUL byte in an argument.
@@ -753,7 +771,8 @@ base::Status SbatchReader::add_long(std::span<const std::string> arguments, std:
   const std::string name = "--" + std::string{option.name};
   if (equals != std::string_view::npos) {
     if (option.takes == Takes::kNothing) return base::invalid_argument(name + ": takes no value");
-    return option.action(*this, name, word.substr(equals + 1), true);
+    const std::string_view value = word.substr(equals + 1);
+    return says_nothing(option, value) ? base::Status{} : option.action(*this, name, value, true);
   }
   return add_without_value(option, name, arguments, i);
 }
@@ -786,15 +805,14 @@ base::Status SbatchReader::add_without_value(const SbatchOption& option, std::st
   if (i + 1 == arguments.size()) {
     return base::invalid_argument(std::string{name} + ": a value is missing");
   }
-  return option.action(*this, name, arguments[++i], true);
+  const std::string& value = arguments[++i];
+  return says_nothing(option, value) ? base::Status{} : option.action(*this, name, value, true);
 }
 
-// The script counts as a place of its own, between what was added before it and what is added after
-// it.
-base::Status SbatchReader::add_script(std::string_view script) {
-  ++place_;
-  const base::Status status = add_directives(script);
-  ++place_;
+base::Status SbatchReader::add_variables(std::span<const std::string> arguments) {
+  reads_variables_ = true;
+  base::Status status = add(arguments, "");
+  reads_variables_ = false;
   return status;
 }
 
@@ -803,7 +821,7 @@ base::Status SbatchReader::add_script(std::string_view script) {
 // it. A bound on the script's size
 // keeps a file that is not a script, such as a core dump, from being searched; Slurm has the same
 // one.
-base::Status SbatchReader::add_directives(std::string_view script) {
+base::Status SbatchReader::add_script(std::string_view script) {
   if (script.size() > kBatchScriptBytesMax) {
     return base::invalid_argument("the batch script is larger than " +
                                   std::to_string(kBatchScriptBytesMax) + " bytes");
@@ -845,12 +863,30 @@ static void drop_unused_per_gpu(BatchOptions& options) {
   request.per_gpu = {};
 }
 
+// One kind of memory. SOURCE: recorded: an option beats a variable of the other kind; two of either
+// contradict each other, also where one stands in the script.
+base::Status SbatchReader::settle_memory(sched::JobRequest& request) const {
+  bool is_per_cpu = memory_per_cpu_.has_value();
+  if (memory_per_node_ && memory_per_cpu_) {
+    if (memory_per_node_->is_variable == memory_per_cpu_->is_variable) {
+      return base::Error{kEndsWithOne, "--mem and --mem-per-cpu exclude each other"};
+    }
+    is_per_cpu = memory_per_node_->is_variable;
+  }
+  if (is_per_cpu) {
+    request.memory = sched::MemoryPerCpu{memory_per_cpu_->amount};
+  } else if (memory_per_node_) {
+    request.memory = sched::MemoryPerNode{memory_per_node_->amount};
+  }
+  return {};
+}
+
 // Settles what depends on several options, whatever order they came in.
 //
 // 1. Tasks follow from tasks per node.
 // 2. Tasks bound the number of nodes: a task does not span nodes.
 // 3. Required nodes raise the minimum, and must not be more than the maximum.
-// 4. Devices, which may say the number of tasks or of nodes.
+// 4. Memory, and devices, which may say the number of tasks or of nodes.
 // 5. The least time limit is not above the limit.
 // Numbers that Slurm takes although they contradict each other lead to a warning, not to an error:
 // the script runs there, so it must run here.
@@ -907,9 +943,10 @@ base::Result<BatchOptions> SbatchReader::finish() const {
                                   " are asked for");
   }
   request.min_nodes = std::max(request.min_nodes, required);
-  // 4. Devices.
-  if (base::Status status =
-          apply_devices(devices_, cpus_given_, memory_place_.has_value(), request);
+  // 4. Memory and devices.
+  if (base::Status status = settle_memory(request); !status) return status.error();
+  const bool memory_given = memory_per_node_ || memory_per_cpu_;
+  if (base::Status status = apply_devices(devices_, cpus_given_, memory_given, request);
       !status) {
     return status.error();
   }

@@ -49,13 +49,13 @@ struct BatchOptions {
   std::optional<std::string> container_mounts;
   bool is_parsable = false;           // --parsable
   bool test_only = false;             // --test-only
+  bool waits = false;                 // --wait, of a script
   std::vector<std::string> warnings;  // options without effect here, one sentence each
 };
 
 struct SbatchOption;  // sbatch.cc
 
-// Collects options from several places; what is added later wins (but --mem and --mem-per-cpu
-// exclude each other within one place). An option that is unknown, has an
+// Collects options from several places; what is added later wins. An option that is unknown, has an
 // impossible value or belongs to a feature that is not there is an error that names it.
 class SbatchReader {
  public:
@@ -65,6 +65,9 @@ class SbatchReader {
   // Options only; `where` begins the messages ("line 3", or empty). A word that is not an option
   // is an error.
   base::Status add(std::span<const std::string> arguments, const std::string& where);
+
+  // The same for options that variables stand for, such as SBATCH_MEM_PER_CPU.
+  base::Status add_variables(std::span<const std::string> arguments);
 
   // The option at arguments[i], with its value; leaves i on its last word. For command lines on
   // which other words follow. REQUIRES: arguments[i] begins with '-' and is longer than that.
@@ -81,7 +84,13 @@ class SbatchReader {
  private:
   friend struct SbatchOptionActions;
 
-  base::Status add_directives(std::string_view script);
+  // An amount of memory, of a node or a CPU, and whether a variable has said it.
+  struct MemoryOption {
+    sched::MemoryMiB amount;
+    bool is_variable = false;
+  };
+
+  base::Status settle_memory(sched::JobRequest& request) const;
   base::Status add_long(std::span<const std::string> arguments, std::size_t& i);
   base::Status add_letters(std::span<const std::string> arguments, std::size_t& i);
   base::Status add_without_value(const SbatchOption& option, std::string_view name,
@@ -91,9 +100,10 @@ class SbatchReader {
   BatchOptions options_;
   std::optional<int> min_nodes_;
   std::optional<int> max_nodes_;
-  int place_ = 0;                    // the script, or the command line: what is read now
-  std::optional<int> memory_place_;  // where --mem or --mem-per-cpu was given last
-  bool cpus_given_ = false;          // --cpus-per-task
+  bool reads_variables_ = false;
+  std::optional<MemoryOption> memory_per_node_;  // --mem
+  std::optional<MemoryOption> memory_per_cpu_;   // --mem-per-cpu
+  bool cpus_given_ = false;                      // --cpus-per-task
   std::optional<std::int64_t> tasks_per_node_info_;  // the product of -B
   DeviceOptions devices_;
 };

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "slurm/exit_code.h"
+
 namespace slurm {
 namespace {
 
@@ -218,7 +220,6 @@ TEST(Sbatch, RefusesWithASentence) {
       {"--mem=2G --mem-per-cpu=1G", "--mem and --mem-per-cpu exclude each other"},
       {"-p a,,b", "-p \"a,,b\": an empty partition name"},
       {"-t 5 --time-min=6", "--time-min: longer than --time"},
-      {"-J ''", "-J: a value is missing"},
   };
   for (const auto& [line, want] : cases) EXPECT_EQ(refusal(line), want) << line;
 }
@@ -248,18 +249,45 @@ TEST(SbatchScript, IndentedDirectivesAreComments) {
   EXPECT_EQ(reader.finish()->request.min_nodes, 2);
 }
 
-// 1.5: at one place they contradict each other; the command line may overrule the script. The last
-// expectation has both kinds in one script.
-TEST(SbatchScript, MemoryOfTheCommandLineTakesThePlaceOfTheScripts) {
-  SbatchReader reader{kNow};
-  ASSERT_TRUE(reader.add_script("#!/bin/sh\n#SBATCH --mem=2G\n#SBATCH --mem=3G\n").ok());
-  const std::vector<std::string> command_line = {"--mem-per-cpu=1G"};
-  ASSERT_TRUE(reader.add(command_line, "").ok());
-  EXPECT_EQ(reader.finish()->request.memory,
-            sched::MemoryRequest{sched::MemoryPerCpu{sched::MemoryMiB{1024}}});
-  EXPECT_FALSE(SbatchReader{kNow}
-                   .add_script("#!/bin/sh\n#SBATCH --mem=2G\n#SBATCH --mem-per-cpu=1G\n")
-                   .ok());
+// As the session memory_both has it: what the script, the variables and the command line say.
+TEST(SbatchScript, TwoKindsOfMemoryExcludeEachOtherButVariablesGiveWay) {
+  struct Case {
+    std::string script, variable, option;
+    std::optional<sched::MemoryRequest> want;  // nullopt: refused
+  };
+  const auto node = [](int mib) {
+    return sched::MemoryRequest{sched::MemoryPerNode{sched::MemoryMiB{mib}}};
+  };
+  const auto cpu = [](int mib) {
+    return sched::MemoryRequest{sched::MemoryPerCpu{sched::MemoryMiB{mib}}};
+  };
+  const std::vector<Case> cases = {
+      {"--mem=100", "", "--mem-per-cpu=50", std::nullopt},
+      {"--mem-per-cpu=50", "", "--mem=100", std::nullopt},
+      {"--mem=100", "", "--mem=200", node(200)},
+      {"--mem-per-cpu=50", "--mem-per-cpu=60", "", cpu(60)},
+      {"--mem=100", "--mem-per-cpu=60", "", node(100)},
+      {"--mem-per-cpu=50", "--mem-per-cpu=60", "--mem=200", node(200)},
+      {"--mem-per-cpu=50", "--mem=300", "", cpu(50)},
+      {"--mem=100", "--mem=300", "--mem-per-cpu=70", cpu(70)},
+  };
+  for (const Case& each : cases) {
+    SbatchReader reader{kNow};
+    ASSERT_TRUE(reader.add_script("#!/bin/sh\n#SBATCH " + each.script + "\n").ok());
+    if (!each.variable.empty()) {
+      ASSERT_TRUE(reader.add_variables(std::vector{each.variable}).ok());
+    }
+    if (!each.option.empty()) {
+      ASSERT_TRUE(reader.add(std::vector{each.option}, "").ok());
+    }
+    const auto options = reader.finish();
+    ASSERT_EQ(options.ok(), each.want.has_value()) << each.script << each.variable << each.option;
+    if (each.want) {
+      EXPECT_EQ(options->request.memory, *each.want) << each.script << each.variable;
+    } else {
+      EXPECT_EQ(options.error().code, kEndsWithOne);
+    }
+  }
 }
 
 // Lines count from 1, blank ones too. A word without dashes in a directive is no option either.
@@ -405,6 +433,25 @@ TEST(Sbatch, RefusesDevicesThatContradict) {
        "--mem, --mem-per-cpu and --mem-per-gpu exclude each other"},
   };
   for (const auto& [line, want] : cases) EXPECT_EQ(refusal(line), want) << line;
+}
+
+// As the session sbatch_empty has it.
+TEST(Sbatch, AnEmptyValueSaysNothing) {
+  const std::string line =
+      "--job-name= -C '' --dependency= --exclude= --array= --licenses= --qos= --account= --chdir= "
+      "--export= --comment= --reservation=";
+  EXPECT_EQ(read(line), sched::JobRequest{});
+  for (const char* one : {"--partition=", "--nodelist=", "--begin=", "--ntasks=", "--gres="}) {
+    EXPECT_NE(refusal(one), "") << one;
+  }
+}
+
+TEST(Sbatch, NamesOfNodesMayHaveBlanksBetweenThem) {
+  const std::vector<std::string> names{"n1", "n2", "n3"};
+  for (const char* list : {"'n1, n[2-3]'", "'n1 n2 n3'", "',n1,,n[2-3],'"}) {
+    EXPECT_EQ(read(std::string{"-x "} + list).excluded_nodes, names) << list;
+  }
+  EXPECT_NE(refusal("-x 'n[1, 2]'"), "");
 }
 
 // Slurm's own spellings of "none" ask for nothing, and a size may have a suffix.

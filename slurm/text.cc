@@ -105,10 +105,10 @@ base::Result<std::vector<std::string>> split_words(std::string_view line, HashWo
       in_word = false;
       continue;
     }
-    // The first character of a word makes it, also if that is a quote: so '' is a word. "#" begins
-    // a comment only here; within a word it is a character like others.
+    // SOURCE: recorded: sbatch takes a "#" within a word for the begin of a comment, too.
+    if (quote == 0 && c == '#' && hash == HashWord::kBeginsComment) break;
+    // The first character of a word makes it, also if that is a quote: so '' is a word.
     if (!in_word) {
-      if (c == '#' && hash == HashWord::kBeginsComment) break;
       words.emplace_back();
       in_word = true;
     }

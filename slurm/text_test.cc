@@ -24,12 +24,13 @@ TEST(SplitWords, SplitsAsAShellDoes) {
   EXPECT_FALSE(split_words("a 'b").ok());
 }
 
-// As sbatch reads directives. A '#' within a word, in quotes or behind a backslash stays; without
-// the option it always does.
-TEST(SplitWords, ACommentIsAWordThatBeginsOutsideQuotes) {
+// As sbatch reads directives. A '#' in quotes or behind a backslash stays; without the option it
+// always does.
+TEST(SplitWords, ACommentBeginsOutsideQuotes) {
   const std::vector<std::pair<std::string, std::vector<std::string>>> cases = {
       {" -N2 # two", {"-N2"}},        {" -N2\t# two", {"-N2"}},   {"# all", {}},
-      {" -J 'a #b'", {"-J", "a #b"}}, {" -J a#b", {"-J", "a#b"}}, {" -J a\\ \\#b", {"-J", "a #b"}},
+      {" -J 'a #b'", {"-J", "a #b"}}, {" -J a#b", {"-J", "a"}}, {" -J a\\ \\#b", {"-J", "a #b"}},
+      {" -a 1-1# 2000", {"-a", "1-1"}},
   };
   for (const auto& [line, want] : cases) {
     const auto got = split_words(line, HashWord::kBeginsComment);

@@ -682,6 +682,8 @@ base::Result<SubmitRequest> read_submit(const SubmitArguments& arguments, slurm:
     request.command = arguments.command;
     request.name = base_name(arguments.command.front());
   }
+  const base::Status of_variables = reader.add_variables(arguments.variables);
+  if (!of_variables) return of_variables.error();
   const base::Status added = reader.add(arguments.sbatch, "");
   if (!added) return added.error();
   base::Result<slurm::BatchOptions> options = reader.finish();
@@ -784,7 +786,8 @@ int run_submit(const Session* session, const std::string& ns, const SubmitArgume
     if (!job) return fail(job.error());
   }
   print_job(*job, arguments, output);
-  if (!arguments.wait) return kExitOk;
+  const bool waits = arguments.wait || request.options.waits;
+  if (!waits || arguments.dry_run != DryRun::kNone) return kExitOk;
   // A script that reads this output must have the job's name before the wait.
   output.out.flush();
   // JSON and YAML must stay one document, and a name one word: then the end is told on the other

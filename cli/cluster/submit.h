@@ -23,8 +23,9 @@ enum class DryRun { kNone, kClient, kServer };
 
 // The command line after `submit`.
 struct SubmitArguments {
-  std::vector<std::string> sbatch;   // sbatch's options, in order
-  std::vector<std::string> command;  // behind `--`; else the script and its arguments
+  std::vector<std::string> sbatch;     // sbatch's options, in order
+  std::vector<std::string> variables;  // options that variables stand for; those of `sbatch` win
+  std::vector<std::string> command;    // behind `--`; else the script and its arguments
   bool is_script = false;
   bool takes_variables = false;  // of this process, unless --export says otherwise (sbatch)
   PodOptions pod;

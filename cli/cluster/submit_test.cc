@@ -137,7 +137,7 @@ TEST_F(Submit, ADistributionIsAVariableOfTheScript) {
 TEST_F(Submit, WhatThePodsAreLikeIsInTheTemplate) {
   const std::string path =
       script("p.sh",
-             "#!/bin/sh\n#SBATCH --container-image=docker://nvcr.io#nvidia/pytorch:24.01\n"
+             "#!/bin/sh\n#SBATCH --container-image=docker://nvcr.io\\#nvidia/pytorch:24.01\n"
              "#SBATCH --container-mounts=/data:/data:ro,/scratch\n");
   ASSERT_EQ(
       run({"submit", "--volume", "home:/home/ann", "--env=A=$(B)", "--service-account=me", path})

@@ -70,7 +70,7 @@ base::Result<bool> read_kill_option(const std::string& word, Salloc& read) {
 
 base::Result<Salloc> read_arguments(std::span<const std::string> words, slurm::Now now) {
   Salloc read;
-  read.job.sbatch = words_of_variables(kInputVariables);
+  read.job.variables = words_of_variables(kInputVariables);
   const char* const kill_command = std::getenv("SALLOC_KILL_CMD");
   if (kill_command != nullptr) read.kill_signal = kill_signal_of(kill_command);
   slurm::SbatchReader checked{now};

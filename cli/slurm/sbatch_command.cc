@@ -80,8 +80,8 @@ base::Status add_hostfile(std::vector<std::string>& words) {
 base::Result<Sbatch> read_arguments(std::span<const std::string> words, slurm::Now now) {
   Sbatch read;
   read.arguments.takes_variables = true;
-  read.arguments.sbatch = words_of_variables(kInputVariables);
-  if (const base::Status status = add_hostfile(read.arguments.sbatch); !status) {
+  read.arguments.variables = words_of_variables(kInputVariables);
+  if (const base::Status status = add_hostfile(read.arguments.variables); !status) {
     return status.error();
   }
   slurm::SbatchReader checked{now};
@@ -199,7 +199,8 @@ int submit(const Session& session, const SubmitRequest& request, const Sbatch& r
                << "\n";
   }
   output.out.flush();
-  return read.waits ? wait_as_sbatch(session, *job, output) : kExitOk;
+  const bool waits = read.waits || request.options.waits;
+  return waits ? wait_as_sbatch(session, *job, output) : kExitOk;
 }
 
 }  // namespace

@@ -85,8 +85,9 @@ int fail(Output output, const std::string& message, int code = kExitFailed) {
 }
 
 struct Srun {
-  std::vector<std::string> of_job;   // sbatch's options
-  std::vector<std::string> of_step;  // srun's in the pod, with the command
+  std::vector<std::string> of_job;     // sbatch's options
+  std::vector<std::string> variables;  // and those that variables stand for
+  std::vector<std::string> of_step;    // srun's in the pod, with the command
   std::string exports = "ALL";
   std::string job_id;  // "": a job of its own
   std::string name;    // of the command
@@ -153,7 +154,7 @@ base::Result<Srun> read_arguments(std::span<const std::string> words, slurm::Now
   Srun read;
   if (const char* id = std::getenv("SLURM_JOB_ID")) read.job_id = id;
   const bool has_job = !read.job_id.empty();
-  if (!has_job) read.of_job = words_of_variables(kInputVariables);
+  if (!has_job) read.variables = words_of_variables(kInputVariables);
   slurm::SbatchReader checked{now};
   std::size_t i = 0;
   for (; i < words.size(); ++i) {
@@ -275,7 +276,10 @@ int run_srun(std::span<const std::string> arguments, const WithCluster& with_clu
     return with_cluster(
         [&](const Session& session) { return in_job(session, *read, *step, output); });
   }
-  SubmitArguments job{.sbatch = read->of_job, .takes_variables = true, .pod = read->pod};
+  SubmitArguments job{.sbatch = read->of_job,
+                      .variables = read->variables,
+                      .takes_variables = true,
+                      .pod = read->pod};
   job.sbatch.emplace_back("--wrap=true");
   auto request = read_submit(job, now);
   if (!request) {
