@@ -168,9 +168,7 @@ class Srun {
     std::array<char, 8> octal{};
     std::snprintf(octal.data(), octal.size(), "%04o", mask);
     set(environment, "SLURM_UMASK", octal.data());
-    if (!options_.threads_per_core.empty()) {
-      set(environment, "SLURM_THREADS_PER_CORE", options_.threads_per_core);
-    }
+    for (const auto& [name, value] : options_.variables) set(environment, name, value);
     if (options_.overcommits) set(environment, "SLURM_OVERCOMMIT", "1");
     unset(environment, "SLURM_MPI_TYPE");
     if (options_.mpi != Mpi::kNone) set(environment, "SLURM_MPI_TYPE", options_.mpi_name);

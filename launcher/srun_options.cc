@@ -7,6 +7,7 @@
 
 #include "base/number_list.h"
 #include "launcher/message.h"
+#include "launcher/step_environment.h"
 #include "slurm/distribution.h"
 #include "slurm/exit_code.h"
 #include "slurm/hostlist.h"
@@ -53,8 +54,12 @@ constexpr std::array kOptions = {
     Option{'W', "wait", Takes::kValue, Effect::kSet},
     Option{'t', "time", Takes::kValue, Effect::kSet},
     Option{'\0', "tasks-per-node", Takes::kValue, Effect::kSet},
-    // Only told to the tasks: CPUs are bound as the allocation is.
+    // Only variables of the tasks: CPUs are bound as the allocation is.
     Option{'\0', "threads-per-core", Takes::kValue, Effect::kSet},
+    Option{'\0', "ntasks-per-socket", Takes::kValue, Effect::kSet},
+    Option{'\0', "ntasks-per-core", Takes::kValue, Effect::kSet},
+    Option{'\0', "hint", Takes::kValue, Effect::kSet},
+    Option{'B', "extra-node-info", Takes::kValue, Effect::kSet},
     Option{'\0', "open-mode", Takes::kValue, Effect::kSet},
     Option{'o', "output", Takes::kValue, Effect::kSet},
     Option{'e', "error", Takes::kValue, Effect::kSet},
@@ -82,7 +87,6 @@ constexpr std::array kOptions = {
     Option{'\0', "cpu-bind", Takes::kValue, Effect::kNone},
     Option{'\0', "cpu_bind", Takes::kValue, Effect::kNone},
     Option{'\0', "mem-bind", Takes::kValue, Effect::kNone},
-    Option{'\0', "hint", Takes::kValue, Effect::kNone},
     Option{'\0', "propagate", Takes::kOptional, Effect::kNone},
     Option{'v', "verbose", Takes::kNothing, Effect::kNone},
     // Slurm takes these for a step, too, and nothing comes of it that a script could see.
@@ -91,13 +95,16 @@ constexpr std::array kOptions = {
     Option{'\0', "profile", Takes::kValue, Effect::kNone},
     Option{'\0', "acctg-freq", Takes::kValue, Effect::kNone},
     Option{'\0', "cpu-freq", Takes::kValue, Effect::kNone},
-    Option{'\0', "ntasks-per-core", Takes::kValue, Effect::kNone},
     Option{'\0', "nice", Takes::kOptional, Effect::kNone},
     Option{'\0', "wckey", Takes::kValue, Effect::kNone},
     Option{'\0', "mail-type", Takes::kValue, Effect::kNone},
     Option{'\0', "mail-user", Takes::kValue, Effect::kNone},
     Option{'\0', "contiguous", Takes::kNothing, Effect::kNone},
     Option{'\0', "mincpus", Takes::kValue, Effect::kNone},
+    Option{'\0', "sockets-per-node", Takes::kValue, Effect::kNone},
+    Option{'\0', "cores-per-socket", Takes::kValue, Effect::kNone},
+    Option{'S', "core-spec", Takes::kValue, Effect::kNone},
+    Option{'\0', "thread-spec", Takes::kValue, Effect::kNone},
     Option{'\0', "use-min-nodes", Takes::kNothing, Effect::kNone},
     Option{'\0', "spread-job", Takes::kNothing, Effect::kNone},
     Option{'C', "constraint", Takes::kValue, Effect::kMissing},
@@ -248,12 +255,48 @@ base::Status set_nodes(const std::string& value, SrunOptions& options) {
 }
 
 // A number with a unit or without. SOURCE: srun(1), --mem: it is taken and has no effect.
-base::Status check_memory(std::string_view name, std::string_view value) {
+base::Status check_memory(std::string_view name, std::string_view value, SrunOptions& options) {
+  if (!options.memory.empty() && options.memory != name) {
+    return base::Error{slurm::kEndsWithOne, "--mem and --mem-per-cpu exclude each other"};
+  }
+  options.memory = name;
   if (!value.empty() && std::string_view{"KMGTkmgt"}.find(value.back()) != std::string_view::npos) {
     value.remove_suffix(1);
   }
   if (!value.empty() && value.find_first_not_of("0123456789") == std::string_view::npos) return {};
   return invalid_argument("Invalid --" + std::string{name} + " specification");
+}
+
+constexpr std::array<std::string_view, 7> kUnits = {
+    "hint",            "extra-node-info",  "threads-per-core", "ntasks-per-socket",
+    "ntasks-per-core", "sockets-per-node", "cores-per-socket"};
+
+// What a step has of sockets, cores and threads is a variable of its tasks, or nothing.
+base::Status set_units(std::string_view name, const std::string& value, SrunOptions& options) {
+  constexpr const char* kThreads = "SLURM_THREADS_PER_CORE";
+  if (name == "hint") {
+    if (value != "multithread") options.variables[kThreads] = "1";
+    return {};
+  }
+  if (name == "extra-node-info") {
+    std::string_view left = value;
+    for (int part = 0; part < 3; ++part) {
+      const std::size_t end = std::min(left.find(':'), left.size());
+      const std::string_view count = left.substr(0, end);
+      left.remove_prefix(std::min(end + 1, left.size()));
+      const auto read = number_of(name, count, 1);
+      if (count != "*" && !read) return read.error();
+      if (part == 2 && read) options.variables[kThreads] = count;
+      if (left.empty()) break;
+    }
+    return {};
+  }
+  const auto read = number_of(name, value, 1);
+  if (!read) return read.error();
+  if (name == "threads-per-core") options.variables[kThreads] = value;
+  if (name == "ntasks-per-socket") options.variables["SLURM_NTASKS_PER_SOCKET"] = value;
+  if (name == "ntasks-per-core") options.variables["SLURM_NTASKS_PER_CORE"] = value;
+  return {};
 }
 
 base::Status apply(const Option& option, const std::string& value, SrunOptions& options) {
@@ -264,11 +307,12 @@ base::Status apply(const Option& option, const std::string& value, SrunOptions& 
   }
   if (name == "ntasks") return set_number(options.tasks, name, value, 1);
   if (name == "nodes") return set_nodes(value, options);
-  if (name == "mem" || name == "mem-per-cpu") return check_memory(name, value);
+  if (name == "mem" || name == "mem-per-cpu") return check_memory(name, value, options);
   if (name == "time") return set_time(value, options);
   if (name == "ntasks-per-node" || name == "tasks-per-node")
     return set_number(options.tasks_per_node, name, value, 1);
   if (name == "cpus-per-task") return set_number(options.cpus_per_task, name, value, 1);
+  if (std::ranges::find(kUnits, name) != kUnits.end()) return set_units(name, value, options);
   if (name == "relative") return set_number(options.relative, name, value, 0);
   if (name == "mpi") return set_mpi(value, options);
   if (name == "distribution") return set_distribution(value, options);
@@ -293,7 +337,6 @@ base::Status apply(const Option& option, const std::string& value, SrunOptions& 
       {"chdir", &options.directory},
       {"job-name", &options.job_name},
       {"export", &options.exports},
-      {"threads-per-core", &options.threads_per_core},
       {"jobid", &options.job_id}};
   for (const auto& [text_name, text] : texts) {
     if (name == text_name) *text = value;
@@ -482,8 +525,8 @@ base::Result<SrunOptions> read_srun_options(std::span<const std::string> words,
         word[1] == '-' ? read_long(words, i, options) : read_letters(words, i, options);
     if (!status) return status.error();
   }
-  // -c says that the step takes what it asks for and no more (22.05).
-  if (options.cpus_per_task) options.is_exact = true;
+  // -c says that the step takes what it asks for and no more (22.05), unless its tasks share CPUs.
+  if (options.cpus_per_task && !options.overcommits) options.is_exact = true;
   options.command.assign(words.begin() + static_cast<std::ptrdiff_t>(std::min(i, words.size())),
                          words.end());
   const bool asks = options.shows_help || options.shows_version || options.lists_mpi;
@@ -544,8 +587,37 @@ void set_manner(const SrunOptions& options, StepRequest& request) {
   request.is_unbuffered = options.is_unbuffered || options.wants_terminal;
 }
 
+// Returns as many tasks as the job's CPUs are enough for, on whichever nodes the step is. SOURCE:
+// recorded.
+std::optional<int> tasks_that_fit(const Variable& variable, int cpus_per_task) {
+  const auto text = variable("SLURM_JOB_CPUS_PER_NODE");
+  if (!text) return std::nullopt;
+  std::int64_t tasks = 0;
+  for (const std::uint32_t cpus : read_per_node_list(*text)) {
+    tasks += std::int64_t{cpus} / cpus_per_task;
+  }
+  return static_cast<int>(std::min(tasks, std::int64_t{kTasksMax} + 1));
+}
+
+// How many tasks are asked for, if somebody says it.
+std::optional<int> tasks_of(const SrunOptions& options, const Variable& variable,
+                            bool has_tasks_per_node) {
+  if (options.tasks) return options.tasks;
+  const std::optional<int> of_job = number_in(variable, "SLURM_NTASKS");
+  if (of_job || has_tasks_per_node || !options.cpus_per_task) return of_job;
+  return tasks_that_fit(variable, *options.cpus_per_task);
+}
+
+// SOURCE: recorded: those that -x leaves out count, too, where the job says how many it has.
+int nodes_otherwise(const SrunOptions& options, const std::vector<std::string>& all, int required,
+                    int allowed) {
+  if (!options.counts_named) return static_cast<int>(all.size());
+  return required > 0 ? required : allowed;
+}
+
 // 1. how many nodes: -N, else the job's, or those that -w names; at least those that -w names
-// 2. how many tasks: -n, else the job's, else --ntasks-per-node on each node, else one
+// 2. how many tasks: -n, else the job's, else --ntasks-per-node on each node, else as many as -c
+//    has CPUs for, else one
 // 3. never more nodes than tasks
 // 4. --ntasks-per-node counts only if it goes together with the two, as in Slurm
 base::Result<StepPlan> plan_step(const SrunOptions& options, const Variable& variable) {
@@ -574,16 +646,18 @@ base::Result<StepPlan> plan_step(const SrunOptions& options, const Variable& var
   const auto excluded = excluded_of(options.exclude, *list);
   if (!excluded) return excluded.error();
   request.excluded = *excluded;
+  if (options.relative && !options.exclude.empty()) {
+    return invalid_argument("--relative and --exclude exclude each other");
+  }
   const auto whole = static_cast<int>(list->size() - excluded->size());
   const auto must = static_cast<int>(required->size());
-  int nodes =
-      std::max(options.nodes.value_or(options.counts_named && must > 0 ? must : whole), must);
+  int nodes = std::max(options.nodes.value_or(nodes_otherwise(options, *list, must, whole)), must);
   if (options.nodes_max) nodes = std::max(nodes, std::min(*options.nodes_max, whole));
-  std::optional<int> tasks = options.tasks;
-  if (!tasks) tasks = number_in(variable, "SLURM_NTASKS");
   // 0: not asked for.
   int per_node =
       options.tasks_per_node.value_or(number_in(variable, "SLURM_NTASKS_PER_NODE").value_or(0));
+  const std::optional<int> tasks = tasks_of(options, variable, per_node > 0);
+  if (tasks == 0) return invalid_argument("More processors requested than permitted");
   const std::int64_t count = tasks ? *tasks : std::int64_t{std::max(per_node, 1)} * nodes;
   if (count > std::int64_t{kTasksMax}) return invalid_argument("--ntasks: more than 65536 tasks");
   const std::string count_text = std::to_string(count);

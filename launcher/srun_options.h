@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -45,7 +46,8 @@ struct SrunOptions {
   std::string directory;                               // -D
   std::string job_name;                                // -J
   std::string exports = "ALL";                         // --export
-  std::string threads_per_core;                        // --threads-per-core
+  std::string memory;                                  // the option of memory that was given
+  std::map<std::string, std::string> variables;        // of the tasks, by options about units
   std::string job_id;                                  // --jobid
   Mpi mpi = Mpi::kNone;                                // --mpi
   std::string mpi_name;                                // as it was named

@@ -75,6 +75,26 @@ TEST(SrunOptions, KindsOfMpi) {
   EXPECT_EQ(read({"--mpi=none", "a"}, variable).mpi, Mpi::kNone);
 }
 
+// As the session srun_sockets has it.
+TEST(SrunOptions, SocketsCoresAndThreadsAreVariablesOfTheTasks) {
+  using Variables = std::map<std::string, std::string>;
+  const Variables one_thread{{"SLURM_THREADS_PER_CORE", "1"}};
+  for (const char* word : {"--threads-per-core=1", "-B1:2:1", "--hint=memory_bound",
+                           "--hint=compute_bound", "--hint=nomultithread"}) {
+    EXPECT_EQ(read({word, "a"}).variables, one_thread) << word;
+  }
+  EXPECT_EQ(read({"--ntasks-per-socket=2", "--ntasks-per-core=1", "a"}).variables,
+            (Variables{{"SLURM_NTASKS_PER_SOCKET", "2"}, {"SLURM_NTASKS_PER_CORE", "1"}}));
+  for (const char* word : {"--cores-per-socket=8", "--sockets-per-node=9", "-B9", "-B1:*",
+                           "--hint=multithread", "-S1", "--thread-spec=1"}) {
+    EXPECT_EQ(read({word, "a"}).variables, Variables{}) << word;
+  }
+  for (const char* word :
+       {"--cores-per-socket=x", "--sockets-per-node=0", "-Bx", "--ntasks-per-socket=x"}) {
+    EXPECT_THAT(refusal({word, "a"}), HasSubstr("invalid value")) << word;
+  }
+}
+
 TEST(SrunOptions, WhatIsNotThereIsRefusedByName) {
   EXPECT_THAT(refusal({"--bcast", "a"}), HasSubstr("--bcast"));
   EXPECT_THAT(refusal({"--mpi=pmix_v3", "a"}), HasSubstr("Invalid MPI type 'pmix_v3'"));
@@ -83,6 +103,7 @@ TEST(SrunOptions, WhatIsNotThereIsRefusedByName) {
   EXPECT_THAT(refusal({"-n"}), HasSubstr("a value is missing"));
   EXPECT_THAT(refusal({"--foo", "a"}), HasSubstr("'--foo'\nTry \"srun --help\""));
   EXPECT_THAT(refusal({"-n2"}), HasSubstr("No command"));
+  EXPECT_THAT(refusal({"--mem=1G", "--mem-per-cpu=1G", "a"}), HasSubstr("exclude each other"));
 }
 
 // A job of three nodes, whose script is on n1.
@@ -105,6 +126,27 @@ TEST(StepPlan, IsOnAllNodesOfTheJobUnlessItSaysOtherwise) {
             (StepRequest{.tasks = 4, .nodes = 2, .tasks_per_node = 2}));
   EXPECT_EQ(planned({"-n1", "-w", "n3,n2", "a"}).required, (std::vector<std::uint32_t>{2, 1}));
   EXPECT_EQ(planned({"-N1", "-n1", "-r1", "a"}).relative, 1U);
+}
+
+// As the session srun_c_tasks has it.
+TEST(StepPlan, HasAsManyTasksAsTheCpusOfTheJobAreEnoughForIfNobodySaysTheirNumber) {
+  auto variables = job();
+  variables["SLURM_JOB_CPUS_PER_NODE"] = "3(x2),4";
+  EXPECT_EQ(planned({"-c2", "a"}, variables).tasks, 4U) << "on each node as many as fit";
+  EXPECT_EQ(planned({"-c1", "-N1", "a"}, variables).tasks, 10U) << "of all nodes of the job";
+  EXPECT_EQ(planned({"-c2", "--ntasks-per-node=1", "a"}, variables).tasks, 3U);
+  EXPECT_EQ(planned({"-c2", "-n1", "a"}, variables).tasks, 1U);
+  EXPECT_EQ(planned({"a"}, variables).tasks, 3U);
+  const auto none = plan_step(read({"-c5", "a"}), of(variables));
+  EXPECT_EQ(none.error().message, "More processors requested than permitted");
+  variables["SLURM_NTASKS"] = "2";
+  EXPECT_EQ(planned({"-c2", "a"}, variables).tasks, 2U);
+}
+
+TEST(StepPlan, ExactIsWhatSaysItOrCountsCpusThatAreNotShared) {
+  EXPECT_TRUE(planned({"-n3", "-c1", "a"}).is_exact);
+  EXPECT_FALSE(planned({"-n3", "-c1", "-O", "a"}).is_exact);
+  EXPECT_TRUE(planned({"-n3", "--exact", "-O", "a"}).is_exact);
 }
 
 // SOURCE: recorded: who takes the number of nodes away means with -w those that it names.
@@ -247,6 +289,9 @@ TEST(StepPlan, ExcludedNodesAreLeftOut) {
   const StepRequest request = planned({"-x", "n1,n7", "-N2", "-n2", "a"});
   EXPECT_EQ(request.excluded, (std::vector<std::uint32_t>{0}));
   EXPECT_FALSE(plan_step(read({"-x", "n1", "-N3", "a"}), of(job())).ok());
+  EXPECT_FALSE(plan_step(read({"-x", "n1", "a"}), of(job())).ok()) << "the job has three nodes";
+  EXPECT_EQ(planned({"-x", "n1", "-n2", "a"}).nodes, 2U);
+  EXPECT_FALSE(plan_step(read({"-x", "n1", "-n1", "-r1", "a"}), of(job())).ok());
 }
 
 TEST(SrunOptions, TimeIsReadAsSlurmReadsIt) {

@@ -11,32 +11,6 @@ namespace {
 
 constexpr std::size_t kDevicesMax = 65'535;  // that a node has
 
-// "4(x2),1" -> 4, 4, 1. Empty: not such a list.
-std::vector<std::uint32_t> values_of(std::string_view text) {
-  std::vector<std::uint32_t> values;
-  while (!text.empty()) {
-    const std::size_t comma = std::min(text.find(','), text.size());
-    const std::string_view entry = text.substr(0, comma);
-    text.remove_prefix(std::min(comma + 1, text.size()));
-    std::uint32_t value = 0;
-    std::uint32_t count = 1;
-    const char* const end = entry.data() + entry.size();
-    const auto read = std::from_chars(entry.data(), end, value);
-    if (read.ec != std::errc{}) return {};
-    if (read.ptr != end) {
-      constexpr std::string_view kTimes = "(x";
-      const std::string_view rest{read.ptr, static_cast<std::size_t>(end - read.ptr)};
-      if (!rest.starts_with(kTimes) || !rest.ends_with(')')) return {};
-      const char* const from = rest.data() + kTimes.size();
-      const auto times = std::from_chars(from, end - 1, count);
-      if (times.ec != std::errc{} || times.ptr != end - 1 || count > kNodesMax) return {};
-    }
-    values.insert(values.end(), count, value);
-    if (values.size() > kNodesMax) return {};
-  }
-  return values;
-}
-
 std::uint32_t number_of(const std::string& text, std::uint32_t otherwise) {
   std::uint32_t value = otherwise;
   std::from_chars(text.data(), text.data() + text.size(), value);
@@ -64,10 +38,35 @@ std::size_t devices_per_task(const std::string& text) {
 
 }  // namespace
 
+std::vector<std::uint32_t> read_per_node_list(std::string_view text) {
+  std::vector<std::uint32_t> values;
+  while (!text.empty()) {
+    const std::size_t comma = std::min(text.find(','), text.size());
+    const std::string_view entry = text.substr(0, comma);
+    text.remove_prefix(std::min(comma + 1, text.size()));
+    std::uint32_t value = 0;
+    std::uint32_t count = 1;
+    const char* const end = entry.data() + entry.size();
+    const auto read = std::from_chars(entry.data(), end, value);
+    if (read.ec != std::errc{}) return {};
+    if (read.ptr != end) {
+      constexpr std::string_view kTimes = "(x";
+      const std::string_view rest{read.ptr, static_cast<std::size_t>(end - read.ptr)};
+      if (!rest.starts_with(kTimes) || !rest.ends_with(')')) return {};
+      const char* const from = rest.data() + kTimes.size();
+      const auto times = std::from_chars(from, end - 1, count);
+      if (times.ec != std::errc{} || times.ptr != end - 1 || count > kNodesMax) return {};
+    }
+    values.insert(values.end(), count, value);
+    if (values.size() > kNodesMax) return {};
+  }
+  return values;
+}
+
 JobNodes job_nodes(const Environment& environment) {
   JobNodes nodes;
   const auto names = slurm::expand_hostlist(value_or(environment, "SLURM_JOB_NODELIST", ""));
-  nodes.cpus = values_of(value_or(environment, "SLURM_JOB_CPUS_PER_NODE", ""));
+  nodes.cpus = read_per_node_list(value_or(environment, "SLURM_JOB_CPUS_PER_NODE", ""));
   if (names) nodes.names = *names;
   nodes.own = number_of(value_or(environment, "SLURM_NODEID", "0"), 0);
   if (!nodes.names.empty() && nodes.names.size() == nodes.cpus.size() &&
@@ -114,13 +113,17 @@ TaskSet task_set(const StepRequest& request, const StepPlacement& placement, std
   put("SLURM_STEP_NODELIST", slurm::compress_hostlist(names));
   put("SLURM_NODEID", std::to_string(place));
   for (const char* name : {"SLURMD_NODENAME", "SLURM_TOPOLOGY_ADDR"}) put(name, names[place]);
-  put("SLURM_CPUS_ON_NODE", std::to_string(nodes.cpus[layout.nodes[place]]));
+  const std::uint32_t cpus = nodes.cpus[layout.nodes[place]];
+  const std::uint64_t needed = std::uint64_t{placement.tasks[place]} * request.cpus_per_task;
+  put("SLURM_CPUS_ON_NODE",
+      std::to_string(request.is_exact ? std::min<std::uint64_t>(needed, cpus) : cpus));
   // Linux takes 131,072 bytes for a variable.
   if (ranks.size() <= kChunkBytesMax) put("SLURM_GTIDS", ranks);
   // Of the nodes that it got, which are fewer if its tasks are packed.
   Distribution distribution = request.distribution;
   if (distribution == Distribution::kDefault) {
-    distribution = request.tasks <= names.size() ? Distribution::kCyclic : Distribution::kBlock;
+    const bool is_dealt = request.tasks <= names.size() && !packs(request);
+    distribution = is_dealt ? Distribution::kCyclic : Distribution::kBlock;
   }
   const char* const names_of[] = {"block", "block", "cyclic", "plane", "arbitrary"};
   const char* const packings[] = {"", ",pack", ",pack", ",nopack"};

@@ -51,6 +51,16 @@ TEST(TaskSet, HasTheRanksProgramsAndVariablesOfItsNode) {
     EXPECT_THAT(second.environment, Contains(entry));
   }
   EXPECT_THAT(second.environment, Not(Contains("HOSTNAME=n1")));
+  EXPECT_THAT(first.environment, Contains("SLURM_CPUS_ON_NODE=4")) << "the node is the step's";
+  const StepRequest packed{.tasks = 2, .nodes = 2, .packing = Packing::kPack, .programs = {{"a"}}};
+  const StepPlacement two{
+      .layout = {.nodes = {0, 1}, .places = {0, 1}}, .cpus = {4, 2}, .tasks = {1, 1}};
+  EXPECT_THAT(task_set(packed, two, 0, 7, nodes).environment,
+              Contains("SLURM_DISTRIBUTION=block,pack"));
+  StepRequest exact = request;
+  exact.is_exact = true;
+  EXPECT_THAT(task_set(exact, placement, 0, 7, nodes).environment,
+              Contains("SLURM_CPUS_ON_NODE=2"));
 }
 
 // --gpus-per-task=2 of four GPUs: the second task has the last two.

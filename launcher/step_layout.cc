@@ -8,10 +8,12 @@ namespace launcher {
 namespace {
 
 // Returns the tasks for which the step has CPUs among `cpus`. A node of the step has one at least,
-// as in Slurm, which counts the CPUs of all nodes together.
+// as in Slurm, which counts the CPUs of all nodes together. Tasks that share CPUs take one each.
 std::uint32_t slots_in(const StepRequest& request, std::uint32_t cpus) {
-  std::uint32_t slots = std::max(cpus / request.cpus_per_task, 1U);
-  if (request.tasks_per_node > 0) slots = std::min(slots, request.tasks_per_node);
+  const std::uint32_t each = request.overcommits ? 1 : request.cpus_per_task;
+  std::uint32_t slots = std::max(cpus / each, 1U);
+  const bool is_bounded = request.tasks_per_node > 0 && request.packing != Packing::kFewest;
+  if (is_bounded) slots = std::min(slots, request.tasks_per_node);
   return slots;
 }
 
@@ -48,7 +50,7 @@ std::uint32_t free_cpus(const StepRequest& request, const NodeRoom& room) {
 // The nodes of a step that hold its tasks now: the first with room, or else those with the most
 // room.
 std::vector<std::uint32_t> nodes_now(const StepRequest& request, std::span<const NodeRoom> rooms) {
-  const bool may_crowd = request.overcommits || request.overlaps;
+  const bool may_crowd = request.overcommits && !request.is_exact;
   std::vector<std::uint32_t> candidates;
   for (std::uint32_t node = 0; node < rooms.size(); ++node) {
     const NodeRoom& room = rooms[node];
@@ -73,10 +75,15 @@ std::vector<std::uint32_t> nodes_now(const StepRequest& request, std::span<const
   return {};
 }
 
-// As few as hold its tasks, for a request that wants that.
+// As few as hold its tasks, for a request that wants that, where the job has as many CPUs on each
+// node. SOURCE: recorded (session srun_pack_nodes).
 std::vector<std::uint32_t> fewest_nodes_now(StepRequest request, std::span<const NodeRoom> rooms) {
   const std::uint32_t most = request.nodes;
-  if (request.packing == Packing::kFewest) request.nodes = 1;
+  const auto is_as_first = [&](const NodeRoom& room) { return room.cpus == rooms[0].cpus; };
+  if (request.packing == Packing::kFewest && std::ranges::all_of(rooms, is_as_first)) {
+    const std::uint32_t slots = slots_in(request, rooms[0].cpus);
+    request.nodes = std::min(most, (request.tasks + slots - 1) / slots);
+  }
   std::vector<std::uint32_t> nodes = nodes_now(request, rooms);
   while (nodes.empty() && ++request.nodes <= most) nodes = nodes_now(request, rooms);
   return nodes;
@@ -205,9 +212,14 @@ std::vector<std::uint32_t> arrange(const StepRequest& request) {
 
 }  // namespace
 
+bool packs(const StepRequest& request) {
+  return request.packing == Packing::kPack || request.packing == Packing::kFewest;
+}
+
 Distribution effective_distribution(const StepRequest& request) {
   if (request.distribution != Distribution::kDefault) return request.distribution;
-  return request.tasks <= request.nodes ? Distribution::kCyclic : Distribution::kBlock;
+  const bool is_dealt = request.tasks <= request.nodes && !packs(request);
+  return is_dealt ? Distribution::kCyclic : Distribution::kBlock;
 }
 
 std::vector<std::uint32_t> distribute(const StepRequest& request,
@@ -216,8 +228,7 @@ std::vector<std::uint32_t> distribute(const StepRequest& request,
   if (distribution == Distribution::kArbitrary) return arrange(request);
   if (distribution == Distribution::kPlane) return deal_planes(request, slots);
   if (distribution == Distribution::kCyclic) return deal_in_turn(request.tasks, slots);
-  const bool is_packed = request.packing == Packing::kPack || request.packing == Packing::kFewest;
-  if (is_packed && slots.size() <= request.tasks) return fill(request.tasks, slots);
+  if (packs(request) && slots.size() <= request.tasks) return fill(request.tasks, slots);
   // Block: counts as dealt, but one node after the other.
   std::vector<std::uint32_t> places = deal(request.tasks, slots);
   std::ranges::sort(places);

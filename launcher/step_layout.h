@@ -44,6 +44,9 @@ StepDecision place_step(const StepRequest& request, std::span<const NodeRoom> ro
 std::vector<std::uint32_t> distribute(const StepRequest& request,
                                       const std::vector<std::uint32_t>& slots);
 
+// -m pack, which means block unless something else is asked for.
+bool packs(const StepRequest& request);
+
 // Returns the distribution that a request means: cyclic if no node has two tasks, else block.
 Distribution effective_distribution(const StepRequest& request);
 

@@ -90,6 +90,13 @@ TEST(StepLayout, MoreTasksThanCpus) {
   EXPECT_EQ(placed({.tasks = 2, .nodes = 1, .cpus_per_task = 2}, nodes), refused);
   EXPECT_EQ(placed({.tasks = 6, .nodes = 2, .overcommits = true}, nodes), "0 0 0 1 1 1");
   EXPECT_EQ(placed({.tasks = 4, .nodes = 1}, rooms({1, 4})), "1 1 1 1");
+  EXPECT_EQ(
+      placed({.tasks = 5, .nodes = 2, .cpus_per_task = 2, .overcommits = true}, rooms({3, 1})),
+      "0 0 0 0 1")
+      << "tasks that share CPUs take one each";
+  const StepRequest exact{.tasks = 6, .nodes = 2, .is_exact = true, .overcommits = true};
+  EXPECT_EQ(placed(exact, nodes), refused);
+  EXPECT_EQ(placed({.tasks = 6, .nodes = 2, .overlaps = true}, nodes), refused);
 }
 
 // The cases are those that Slurm was asked about.
@@ -130,6 +137,14 @@ TEST(StepLayout, PackFillsNodes) {
   EXPECT_EQ(packed(6, 3, Packing::kFewest, Distribution::kCyclic), "0 1 0 1 0 1");
   EXPECT_EQ(packed(5, 2, Packing::kPack, Distribution::kCyclic), "0 1 0 1 0");
   EXPECT_EQ(packed(13, 3, Packing::kFewest), "More processors requested than permitted");
+  // Fewer nodes only where all are alike.
+  const StepRequest two{.tasks = 2, .nodes = 2, .packing = Packing::kFewest};
+  EXPECT_EQ(placed(two, rooms({4, 1})), "0 1");
+  EXPECT_EQ(placed(two, rooms({4, 4, 4})), "0 0");
+  const StepRequest crowd{
+      .tasks = 9, .nodes = 3, .packing = Packing::kFewest, .overcommits = true};
+  EXPECT_EQ(placed(crowd, rooms({4, 4, 4})), "0 0 0 0 1 1 1 1 2");
+  EXPECT_EQ(placed(crowd, rooms({4, 1, 1})), "0 0 0 0 0 1 1 2 2");
 }
 
 // The cases are those that Slurm was asked about.
