@@ -87,17 +87,6 @@ bool asks_for_gpus(const kube::JobResources& asked) {
       });
 }
 
-// Of all its nodes, as it was allocated.
-kube::Bytes memory_of(const kube::Allocation& allocation) {
-  std::int64_t bytes = 0;
-  for (const kube::NodeShare& share : allocation.shares) {
-    const auto nodes = slurm::expand_hostlist(share.hostlist);
-    if (!nodes || !share.memory) continue;
-    bytes += share.memory->value() * std::ssize(*nodes);
-  }
-  return kube::Bytes{bytes};
-}
-
 void set_sizes(JobFacts& facts, const kube::Job& job, const PartitionDefaults* partition) {
   const kube::JobResources& asked = job.spec.resources;
   facts.asked_nodes = facts.nodes = node_count(job);
@@ -482,14 +471,25 @@ ScriptFiles expanded_files(const JobFacts& facts) {
           .error = slurm::file_name(files.error, parts)};
 }
 
+// Of all its nodes, as it was allocated.
+kube::Bytes allocated_memory(const kube::Allocation& allocation) {
+  std::int64_t bytes = 0;
+  for (const kube::NodeShare& share : allocation.shares) {
+    const auto nodes = slurm::expand_hostlist(share.hostlist);
+    if (!nodes || !share.memory) continue;
+    bytes += share.memory->value() * std::ssize(*nodes);
+  }
+  return kube::Bytes{bytes};
+}
+
 std::string tres_of(const JobFacts& facts) {
   std::string text = "cpu=" + std::to_string(facts.cpus);
   std::int64_t bytes = 0;
   if (facts.memory_per_cpu) bytes = facts.memory_per_cpu->value() * facts.cpus;
   if (facts.memory_per_node) bytes = facts.memory_per_node->value() * facts.nodes;
   const auto& allocation = facts.job->status.allocation;
-  if (facts.memory_per_gpu && allocation) bytes = memory_of(*allocation).value();
-  if (bytes > 0) text += ",mem=" + slurm_memory(kube::Bytes{bytes});
+  if (facts.memory_per_gpu && allocation) bytes = allocated_memory(*allocation).value();
+  if (bytes > 0) text += ",mem=" + tres_memory(kube::Bytes{bytes});
   return text + ",node=" + std::to_string(facts.nodes) + ",billing=" + std::to_string(facts.cpus);
 }
 
@@ -569,6 +569,12 @@ std::string exact_memory(kube::Bytes bytes) {
     ++unit;
   }
   return std::to_string(amount) + kUnits[unit];
+}
+
+// SOURCE: recorded: "1400M" is not 1.37G. Slurm counts in MiB.
+std::string tres_memory(kube::Bytes bytes) {
+  constexpr std::int64_t kMiB = 1 << 20;
+  return exact_memory(kube::Bytes{(bytes.value() + kMiB - 1) / kMiB * kMiB});
 }
 
 // SOURCE: _elapsed_time() of sacct.

@@ -122,6 +122,8 @@ ScriptFiles script_files(const JobFacts& facts);
 // filled in, too.
 ScriptFiles expanded_files(const JobFacts& facts);
 
+// On all nodes together, as far as it is known.
+kube::Bytes allocated_memory(const kube::Allocation& allocation);
 // "cpu=4,mem=120M,node=2,billing=4"
 std::string tres_of(const JobFacts& facts);
 
@@ -157,6 +159,8 @@ std::string slurm_date(base::Instant instant);
 std::string slurm_memory(kube::Bytes bytes);
 // "5120K", "5M": the largest unit of which it is a whole number.
 std::string exact_memory(kube::Bytes bytes);
+// Of a TRES: in whole MiB.
+std::string tres_memory(kube::Bytes bytes);
 // "00:01.250", "02:00:00", "1-02:00:00": parts of a second below an hour alone, if there are any.
 std::string cpu_time(base::Duration duration);
 

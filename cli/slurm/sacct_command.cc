@@ -147,20 +147,26 @@ kube::Bytes memory_on(const JobFacts& facts, std::int64_t cpus, int nodes) {
 }
 
 // SOURCE: sacct writes the parts in the order of their names.
-std::string tres_in_order(const AcctRow& row, std::int64_t cpus, int nodes) {
-  const kube::Bytes memory = memory_on(*row.facts, cpus, nodes);
+std::string tres_in_order(const AcctRow& row, std::int64_t cpus, int nodes, kube::Bytes memory) {
   std::string text = row.is_job() ? "billing=" + number(cpus) + "," : "";
   text += "cpu=" + number(cpus);
-  if (memory > kube::Bytes{}) text += ",mem=" + slurm_memory(memory);
+  if (memory > kube::Bytes{}) text += ",mem=" + tres_memory(memory);
   return text + ",node=" + number(nodes);
 }
 
 std::string allocated_tres(const AcctRow& row) {
-  return row.status().allocation ? tres_in_order(row, cpus_of(row), nodes_count(row)) : "";
+  const auto& allocation = row.status().allocation;
+  if (!allocation) return "";
+  const bool is_by_gpus = row.is_job() && row.facts->memory_per_gpu;
+  return tres_in_order(row, cpus_of(row), nodes_count(row),
+                       is_by_gpus ? allocated_memory(*allocation)
+                                  : memory_on(*row.facts, cpus_of(row), nodes_count(row)));
 }
 
 std::string asked_tres(const AcctRow& row) {
-  return row.is_job() ? tres_in_order(row, asked_cpus(row), asked_nodes(row)) : "";
+  if (!row.is_job()) return "";
+  return tres_in_order(row, asked_cpus(row), asked_nodes(row),
+                       memory_on(*row.facts, asked_cpus(row), asked_nodes(row)));
 }
 
 std::string exit_code(const AcctRow& row) {
@@ -177,7 +183,7 @@ std::string memory_of(const AcctRow& row) {
   const JobFacts& facts = *row.facts;
   if (!row.is_job()) return "";
   if (!facts.memory_per_cpu && !facts.memory_per_node) return "0";
-  return slurm_memory(memory_on(facts, facts.asked_cpus, facts.asked_nodes));
+  return tres_memory(memory_on(facts, facts.asked_cpus, facts.asked_nodes));
 }
 
 std::string nodes_of(const AcctRow& row) {

@@ -229,6 +229,7 @@ class CountsJobs final : public kube::Transport {
   explicit CountsJobs(kube::Transport& inner) : inner_{inner} {}
 
   base::Result<kube::Response> send(const kube::Request& request) override {
+    ++requests;
     auto response = inner_.send(request);
     const bool is_list =
         request.method == kube::Method::kGet && request.path.find("/jobs?") != std::string::npos;
@@ -244,6 +245,7 @@ class CountsJobs final : public kube::Transport {
   }
 
   std::int64_t sent = 0;
+  std::int64_t requests = 0;
 
  private:
   kube::Transport& inner_;
@@ -451,6 +453,20 @@ TEST_F(SlurmCommands, ShowGpusOfJobsAndTasks) {
 TEST_F(SlurmCommands, HostlistsNeedNoCluster) {
   EXPECT_EQ(slurm("scontrol", {"show", "hostnames", "n[08-10],x"}).out, "n08\nn09\nn10\nx\n");
   EXPECT_EQ(slurm("scontrol", {"show", "hostlistsorted", "b2,a10,a9"}).out, "a[9-10],b2\n");
+}
+
+// Nextflow asks for numbers and states once in a few seconds, and submitit for one job's.
+TEST_F(SlurmCommands, WhatIsTheJobsAloneCostsOneRequest) {
+  add_job("team-b", "a", {},
+          {.state = kube::JobState::kPending, .job_id = 42, .partition = "main"});
+  const auto requests = [&](const Words& arguments) {
+    counts_.requests = 0;
+    EXPECT_THAT(slurm("squeue", arguments).out, HasSubstr("42"));
+    return counts_.requests;
+  };
+  EXPECT_EQ(requests({"-h", "-j", "42", "-o", "%i %T"}), 1);
+  EXPECT_EQ(requests({"-h", "-u", "team-b", "-t", "all", "-o", "%i %t"}), 1);
+  EXPECT_GT(requests({"-h", "-j", "42"}), 1) << "%D of a job that waits follows from its partition";
 }
 
 // Tools ask for one job again and again: the server sends that one, and not 5,000 others.

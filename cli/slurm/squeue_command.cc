@@ -626,11 +626,35 @@ base::Result<std::vector<JobPart>> parts_of(const Session& session, const Squeue
   return array_parts(std::move(*jobs), options.arrays, has_ended);
 }
 
+// What no partition gives to a job that does not ask for it. Tools that ask for these alone, once a
+// second, cost one request each time.
+constexpr std::string_view kOfTheJobAlone = "ijtTuUgGPAFKMNrRkaqpQyVZoB";
+
+bool needs_partitions(const SqueueOptions& options, const std::string& sort_keys,
+                      const std::vector<JobPart>& jobs) {
+  const auto is_given = [](char letter) {
+    return letter == '\0' || kOfTheJobAlone.find(letter) == std::string_view::npos;
+  };
+  return std::ranges::any_of(sort_keys, [&](char c) { return !is_sign(c) && is_given(c); }) ||
+         std::ranges::any_of(options.cells,
+                             [&](const Cell& cell) {
+                               return cell.field != nullptr && is_given(cell.field->letter);
+                             }) ||
+         std::ranges::any_of(jobs, [](const JobPart& part) {
+           return part.job->status.partition.empty() && part.job->spec.partitions.empty();
+         });
+}
+
 int show(const Session& session, const SqueueOptions& options, const Caller& caller,
          const FollowedJobs* followed, Output output) {
   const auto jobs = parts_of(session, options, caller, followed, output);
   if (!jobs) return fail(output, jobs.error());
-  const auto partitions = list_partition_defaults(session, output);
+  const std::string by_default = options.only_waiting ? kStartSort : kSort;
+  const std::string& sort_keys = options.sort.empty() ? by_default : options.sort;
+  const auto partitions =
+      needs_partitions(options, sort_keys, *jobs)
+          ? list_partition_defaults(session, output)
+          : base::Result<std::vector<PartitionDefaults>>{std::vector<PartitionDefaults>{}};
   if (!partitions) return fail(output, partitions.error());
   const base::Instant now = session.clock.wall();
   std::vector<JobFacts> all;
@@ -648,8 +672,7 @@ int show(const Session& session, const SqueueOptions& options, const Caller& cal
     output.err << "slurm_load_jobs error: Invalid job id specified\n";
     return kExitFailed;
   }
-  const std::string by_default = options.only_waiting ? kStartSort : kSort;
-  const base::Status sorted = sort(all, options.sort.empty() ? by_default : options.sort);
+  const base::Status sorted = sort(all, sort_keys);
   const std::span<const Cell> cells{options.cells};
   if (options.has_date || options.every) output.out << date_line(now);
   if (options.has_heading) output.out << format_heading(cells) << "\n";
