@@ -441,6 +441,26 @@ void restore(benchmark::State& state) {
 BENCHMARK(restore)->Name("Restore")->Arg(500)->Arg(5000)->Arg(50000)->UseManualTime()->Unit(
     benchmark::kMillisecond);
 
+// How long the operator's loop stands while it copies its state for a question of when a job would
+// start (spec.testOnly): so many jobs, a third of them running.
+void state_copy(benchmark::State& state) {
+  const int waiting = static_cast<int>(state.range(0)) * 2 / 3;
+  const World world = busy_cluster(waiting, false);
+  Stopwatch stopwatch{state};
+  for (auto _ : state) {
+    StateCopy copy;
+    stopwatch.measure([&] { copy = world.scheduler().copy(world.now()); });
+    benchmark::DoNotOptimize(copy);
+  }
+  state.counters["jobs"] = static_cast<double>(world.scheduler().jobs().size());
+}
+BENCHMARK(state_copy)
+    ->Name("StateCopy")
+    ->Arg(5000)
+    ->Arg(50000)
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
+
 double heap_mib() {
   std::uint64_t epoch = 1;  // a write of it makes jemalloc count anew
   std::size_t bytes = 0, size = sizeof bytes;
