@@ -388,6 +388,13 @@ TEST(Placement, OvercommitGetsNoMoreForMincpus) {
   EXPECT_EQ(w.ask({.range = {1, 1}, .mincpus = 7, .overcommit = true}).where, "");
 }
 
+// As sbatch has it, which asks for no more nodes than tasks: none is without a CPU.
+TEST(Placement, OneOvercommittedTaskGetsOneNode) {
+  World w{{{.last = 2}}, {no("p")}, plain()};
+  EXPECT_EQ(w.ask({.range = {1, 2}, .tasks = 1, .overcommit = true}).where, "n1:0");
+  EXPECT_EQ(w.ask({.range = {1, 2}, .tasks = 2, .overcommit = true}).where, "n1:0 n2:0");
+}
+
 // --- memory (5, 1.8) ---
 
 // 3 × 3000 MiB are more than the node's 8000 (R5.2). Stacked jobs wait for memory although cores

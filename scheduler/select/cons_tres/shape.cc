@@ -175,9 +175,10 @@ Shape make_shape(const Cluster& cluster, const SelectRequest& request) {
   shape.req_nodes = request.req_nodes;
   shape.one_node = asked.max_nodes == 1;
   shape.tasks = asked.tasks.value_or(0);
-  // More nodes than tasks are of no use.
-  // One task alone with devices on several nodes would be one, too.
-  shape.max_nodes = shape.tasks > 1 || (shape.tasks == 1 && asks_for_devices(asked))
+  // More nodes than tasks are of no use. Of one task alone that holds with devices, and where CPUs
+  // make no tasks (--overcommit): a further node would get no CPU.
+  const bool one_task_counts = asks_for_devices(asked) || shape.overcommit;
+  shape.max_nodes = shape.tasks > 1 || (shape.tasks == 1 && one_task_counts)
                         ? std::min(request.max_nodes, std::max(shape.tasks, request.min_nodes))
                         : request.max_nodes;
   shape.cpus_per_task = std::max(1, asked.cpus_per_task);
