@@ -111,7 +111,8 @@ void StoredJobs::on_event(base::Instant now, const Event& event) {
         return each.first.is_task() && each.first.array() == forget->job;
       });
     }
-    end(forget->job, JobState::kCancelled, 0);
+    // The array keeps the exit code of a task that waits again.
+    end(forget->job, JobState::kCancelled, jobs_.at(forget->job).exit_code);
   }
 }
 
