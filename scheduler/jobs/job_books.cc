@@ -70,10 +70,16 @@ void JobBooks::erase(Job& job) {
 }
 
 // An allocated job keeps what its allocation was made for; only what can change without new nodes
-// is taken over.
+// is taken over. A task that was resumed by itself stays so, whatever its array is.
 void JobBooks::set_request(Job& job, const JobRequest& request) {
   changed();
-  if (job.pending()) return change_request(job, [&](JobRequest& own) { own = request; });
+  if (job.pending()) {
+    return change_request(job, [&](JobRequest& own) {
+      const bool suspend = job.whole != nullptr ? own.suspend : request.suspend;
+      own = request;
+      own.suspend = suspend;
+    });
+  }
   change_request(job, [&](JobRequest& own) {
     own.hold = request.hold;  // it waits for the next start
     own.time_limit = request.time_limit;

@@ -391,6 +391,25 @@ TEST_F(Arrays, AnUpdateSaysWhatSingleTasksHaveInstead) {
   EXPECT_EQ(driver.view(task(5, 0)).state, JobState::kRunning);
 }
 
+// An update of the array concerns its other fields: the task would wait for a resume after its next
+// requeue.
+TEST_F(Arrays, ATaskThatWasResumedStaysSoWhenItsArrayChanges) {
+  submit(job(6, 2));
+  JobRequest request = array_of(5, 2);
+  request.suspend = true;
+  submit(request);
+  tell(UserResume{task(5, 1)});
+  EXPECT_EQ(tasks(5), "wP");
+  request.name = "other";
+  tell(Update{request});
+  end(JobId{6});
+  EXPECT_EQ(tasks(5), "wR");
+  tell(Requeue{task(5, 1)});
+  driver.run_until(driver.now() + seconds(300));
+  EXPECT_EQ(tasks(5), "wR") << "it runs again";
+  EXPECT_EQ(driver.view(task(5, 1)).facts->restarts, 1);
+}
+
 // MaxArraySize counts at the submission: what has been accepted under another one stays.
 TEST_F(Arrays, NumbersOfTasksAreBelowMaxArraySize) {
   submit(array_of(5, 5));

@@ -780,12 +780,12 @@ TEST(RandomEvents, SeedsThatFoundSomething) {
   Looks looks;
   for (const std::uint64_t seed :
        {1'000'164U, 1'000'274U, 1'000'401U, 1'001'102U, 1'001'375U, 1'001'389U, 1'001'600U,
-        1'002'305U, 1'002'546U, 1'003'033U, 1'008'692U}) {
+        1'002'305U, 1'002'546U, 1'002'565U, 1'003'033U, 1'008'692U}) {
     SCOPED_TRACE("KUBEGANG_SEED=" + std::to_string(seed));
     ASSERT_TRUE((RandomRun{seed, SelectType::kLinear, false, looks}.run(100)));
   }
-  for (const std::uint64_t seed : {2'000'126U, 2'000'499U, 2'000'589U, 2'001'368U, 2'001'997U,
-                                   2'002'319U, 2'002'353U, 2'002'673U, 2'003'932U}) {
+  for (const std::uint64_t seed : {2'000'126U, 2'000'343U, 2'000'499U, 2'000'589U, 2'001'368U,
+                                   2'001'997U, 2'002'319U, 2'002'353U, 2'002'673U, 2'003'932U}) {
     SCOPED_TRACE("KUBEGANG_SEED=" + std::to_string(seed));
     ASSERT_TRUE((RandomRun{seed, SelectType::kConsTres, false, looks}.run(100)));
   }
