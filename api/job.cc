@@ -18,7 +18,7 @@ const KnownFields& known_fields<Job>() {
 
 // Compares the encoded specs, not the C++ structs: a field that is added to JobSpec takes part
 // without a change here, and the names are those that users know. Two levels: what lies deeper
-// (resources.nodes, say) is compared and named as one field.
+// (for example resources.nodes) is compared and named as one field.
 std::vector<std::string> changed_fields(const JobSpec& before, const JobSpec& now) {
   const auto fields = [](const JobSpec& spec) {
     nlohmann::json object = nlohmann::json::object();

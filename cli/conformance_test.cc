@@ -121,7 +121,7 @@ bool same_priority(const Json& want, const Json& got) {
 // When the jobs that wait were expected to start, as squeue --start would show it after a step.
 class ExpectedStarts {
  public:
-  // The step told them anew; jobs that it started wait no longer.
+  // The step told them again; jobs that it started wait no longer.
   void take(const Json& step) {
     const Json told = step.value("expected", Json::object());
     for (const auto& [job, start] : told.items()) starts_[job] = start;
@@ -418,7 +418,7 @@ TEST(Attribution, NoQuirkExplainsTooMuch) {
   }
 }
 
-// An entry for a recording that was renamed would excuse nothing, and be there for ever.
+// An entry for a recording that was renamed would excuse nothing, and be there forever.
 TEST(KnownDifferences, AreRecordingsThatExist) {
   const std::vector<std::string> names = recording_names();
   for (const auto& [name, difference] : known_differences()) {

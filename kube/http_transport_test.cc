@@ -158,7 +158,7 @@ TEST(HttpTransport, AnswerThatDoesNotComeIsATimeout) {
   EXPECT_EQ(response.error().code, Code::kTimeout) << response.error().message;
 }
 
-// One byte at a time, for ever: no single read is slow, so only the limit of the whole answer ends
+// One byte at a time, forever: no single read is slow, so only the limit of the whole answer ends
 // it.
 TEST(HttpTransport, AnswerThatTricklesIsATimeout) {
   TestServer server;

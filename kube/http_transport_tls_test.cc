@@ -108,7 +108,7 @@ TEST_F(TlsTest, ConnectionWithMoreThanTheAnswerIsNotUsedAgain) {
   }
 }
 
-// One byte at a time, for ever; and nothing at all, until the request has failed.
+// One byte at a time, forever; and nothing at all, until the request has failed.
 TEST_F(TlsTest, SlowAnswersAreTimeouts) {
   std::promise<void> end;
   handlers_ = [&, ended = end.get_future().share()](httplib::Server& server) {

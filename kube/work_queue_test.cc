@@ -24,7 +24,7 @@ class WorkQueueTest : public testing::Test {
 };
 
 // The second addition of 2 changes nothing: 2 keeps its place in front. Else a key that changes
-// often would be put off for ever.
+// often would be put off forever.
 TEST_F(WorkQueueTest, GivesEachKeyOnceInTheOrderOfAddition) {
   queue_.add(2);
   queue_.add(1);
@@ -164,7 +164,7 @@ TEST(WorkQueue, LosesNoAdditionBetweenThreads) {
   for (int i = 0; i < 2; ++i) producers.emplace_back(produce, i);
   for (auto& thread : producers) thread.join();
   for (std::size_t i = 0; i < kKeys; ++i) {
-    // A lost addition would leave the two different for ever, and the test would hang.
+    // A lost addition would leave the two different forever, and the test would hang.
     while (seen[i] != wanted[i]) std::this_thread::yield();
   }
   stop.request_stop();

@@ -214,7 +214,7 @@ TEST_F(Join, TheEndOfTheJobWaitsForASteadyFlowOfOutput) {
   EXPECT_TRUE(join->out.ends_with("x\nlast\n")) << join->out.substr(join->out.size() - 20);
 }
 
-// Its caller may rest, too: of a stopped terminal, say.
+// Its caller may rest, too, for example in a stopped terminal.
 TEST_F(Join, ASignalDoesNotStandBehindOutputThatNobodyReads) {
   const std::string heard = "/tmp/kubegang-heard-" + std::to_string(::getpid());
   const auto join = srun({"sh", "-c",

@@ -51,7 +51,7 @@ constexpr JobState final_state_of(EndingVerdict verdict) {
 }
 
 // Run and suspended time (R13.20, R13.22), as of `as_of`; the phase since then is added on reading.
-// A job that is restored gets its phase anew.
+// A job that is restored gets its phase again.
 struct JobClock {
   enum class Phase { kIdle, kRunning, kSuspended };
   Phase phase = Phase::kIdle;

@@ -47,7 +47,7 @@ void Ledger::find(const std::string& checker, const std::string& text) {
 }
 
 // Returns for how long a condition has held without a break, by the looks so far. A bound in
-// seconds is a bound on this time, so a state that comes and goes is judged anew each time.
+// seconds is a bound on this time, so a state that comes and goes is judged again each time.
 Time Ledger::streak(const std::string& name, bool holds) {
   if (!holds) {
     streaks_.erase(name);
@@ -75,14 +75,14 @@ void Ledger::restored() {
   for (Stream& stream : streams_) stream.stream.reset();
 }
 
-// A success that only a Job of ours told is not known any more. What a batch Job's status tells
+// A success that only a kubegang Job told is not known any more. What a batch Job's status tells
 // stays, but what it is becomes known with its next write.
 void Ledger::reinstalled() {
   reinstalled_at_ = now_;
   done_.clear();
 }
 
-// Jobs that have nodes lose their turns, and run on until they start anew (is_unsliced()). So do
+// Jobs that have nodes lose their turns, and run on until they start again (is_unsliced()). So do
 // those whose start was decided before the operator heard of it, and is stored later (on_job()).
 void Ledger::partition_goes(Time heard_within) {
   starts_are_unsliced_until_ = now_ + heard_within;
@@ -96,7 +96,7 @@ bool Ledger::is_never_frozen(const std::string& job_uid, std::int64_t start) con
   return never_frozen_.contains({job_uid, start});
 }
 
-// A partition that was deleted leaves its running jobs without turns until they start anew: their
+// A partition that was deleted leaves its running jobs without turns until they start again: their
 // overlap is not a finding, and neither is that of jobs that are never frozen.
 bool Ledger::is_unsliced(const std::string& job_uid, std::int64_t start) const {
   const auto job = jobs_.find(job_uid);

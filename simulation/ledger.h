@@ -66,7 +66,7 @@ class Ledger final : public ProgramObserver {
   void user_requeues(const std::string& title) { requeued_by_user_.insert(title); }
   void user_deletes(const std::string& job_name) { deleted_by_user_.insert(job_name); }
   void restored();     // etcd went back
-  void reinstalled();  // Jobs of ours went, and with them what they alone told
+  void reinstalled();  // kubegang Jobs went, and with them what they alone told
   // An administrator deletes one: what runs finishes unsliced. `heard_within`: until the operator
   // has heard of it, and what it decided before is stored.
   void partition_goes(Time heard_within);

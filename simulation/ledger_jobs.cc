@@ -450,7 +450,7 @@ void Ledger::check_end() {
     const auto array = jobs_.find(control::uid_in(uid));
     if (facts.task && array != jobs_.end() && array->second.job.status.job_id == id) continue;
     // A job has no number until the operator has taken it in. A restore may bring back jobs of
-    // before a reinstallation, with which numbers begin anew: those that have ended keep theirs.
+    // before a reinstallation, with which numbers begin again: those that have ended keep theirs.
     if (id == 0 || (numbers_may_repeat && is_final_state(facts.job))) continue;
     if (!numbers.try_emplace(id, uid).second) {
       find("job numbers", "two jobs have the number " + std::to_string(id));

@@ -243,7 +243,7 @@ void Ledger::sample_idle_nodes(const std::vector<Node>& nodes) {
     if (is_final_state(facts.job) || !waits(facts)) continue;
     const bool must = must_start(facts, idle);
     if (must) ++tally_.looked["idle node"];
-    // A new start that is undone begins the wait anew, and leaves out nodes that refused it.
+    // A new start that is undone begins the wait again, and leaves out nodes that refused it.
     const auto array = arrays_.find(uid);
     const std::int64_t starts =
         array == arrays_.end() ? facts.job.status.starts.value_or(0) : array->second.starts;

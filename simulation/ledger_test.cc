@@ -398,7 +398,7 @@ TEST_F(LedgerTest, WhatALeaderKnowsIsStored) {
       << finding();
 }
 
-// A tool that waits for a job's newest spec to be judged waits for ever otherwise.
+// A tool that waits for a job's newest spec to be judged waits forever otherwise.
 TEST_F(LedgerTest, TheNewestSpecIsObservedInTheEnd) {
   const std::string path = std::string{paths::kJobs} + "/job-0";
   write(kube::Method::kPatch, path + "/status",
@@ -449,7 +449,7 @@ TEST_F(LedgerTest, ATimetableListsOnlyPodsOfStartsThatAreStored) {
                            ", stored are 1 starts");
 }
 
-// A batch Job of four indexes, two at a time, and Jobs of ours that run it.
+// A batch Job of four indexes, two at a time, and kubegang Jobs that run it.
 class LedgerIndexTest : public LedgerTest {
  protected:
   LedgerIndexTest() {
@@ -467,7 +467,7 @@ class LedgerIndexTest : public LedgerTest {
     batch_uid_ = made["metadata"].value("uid", "");
     make("sweep");
   }
-  // Makes a Job of ours that runs it, of which program_ is from then on.
+  // Makes a kubegang Job that runs it, of which program_ is from then on.
   void make(const std::string& name) {
     const json spec{{"podPolicy", "PerTask"},
                     {"completions", 4},
@@ -575,7 +575,7 @@ TEST_F(LedgerIndexTest, AnIndexDoesNotRunBesideItself) {
   EXPECT_EQ(finding(), "second-abcde-0 starts while sweep-abcde-0 runs for it");
 }
 
-// A user may read a result as soon as its index is counted. An operator that computed the set anew
+// A user may read a result as soon as its index is counted. An operator that computed the set again
 // from the pods it sees would lose the index of a pod that was deleted.
 TEST_F(LedgerIndexTest, NoSuccessIsTakenBack) {
   runs("sweep", "2-3", "0-1");

@@ -87,7 +87,7 @@ void Ledger::check_stored_table(const std::string& node, const kube::NodeTimetab
 // is over. take() has read what was stored of jobs before this.
 void Ledger::check_starts(const kube::NodeTimetable& table) {
   // Each word of the agent is a new version of the object, too. After a restore the old spec may
-  // list what the restored status lacks, until the operator writes it anew.
+  // list what the restored status lacks, until the operator writes it again.
   const auto before = tables_.find(table.metadata.name);
   const bool same = before != tables_.end() && before->second.metadata.uid == table.metadata.uid &&
                     before->second.spec.term == table.spec.term &&

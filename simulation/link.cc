@@ -83,7 +83,7 @@ Link::Link(devcluster::ApiServer& server, const Time& now, const Breaks& breaks,
       prng_{seed} {}
 
 base::Result<kube::Response> Link::send(const kube::Request& request) {
-  // A list begins the feed anew: whatever its last watch still had on the way is in it.
+  // A list begins the feed again: whatever its last watch still had on the way is in it.
   if (feed_ != nullptr) {  // a list
     feed_->stream.reset();
     feed_->lines.clear();
@@ -276,7 +276,7 @@ void Link::add_feed(std::function<base::Duration()> step) {
 
 // From now on lists and watches of timetables come from `cache`, an older state, as from an API
 // server behind a load balancer that lags. The watch that stands ends with 410, so that the program
-// lists anew.
+// lists again.
 void Link::read_timetables_from(std::shared_ptr<devcluster::ApiServer> cache, Time until) {
   stale_ = std::move(cache);
   weather.stale_until = until;

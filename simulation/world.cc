@@ -306,7 +306,7 @@ void World::quiet() {
 // Lets virtual time pass until `done()`, a finding, or `limit`. Time jumps from one instant at
 // which something is due to the next; nothing happens between, so a minute in which all parts wait
 // costs nothing. The clock never moves while parts have work at the present instant, so a part that
-// asks to be stepped at once for ever would stop time: kStepsAtOnceMax makes that a finding.
+// asks to be stepped at once forever would stop time: kStepsAtOnceMax makes that a finding.
 void World::run_until(const std::function<bool()>& done, Time limit) {
   int steps = 0;
   while (!ledger_.finding() && now_ < limit && !done()) {
@@ -590,7 +590,7 @@ void World::let_go() {
     if (change.empty()) continue;
     call(kube::Method::kPatch, std::string{paths::kJobs} + "/" + name, {{"spec", change}});
   }
-  // A batch Job's own suspension, which a Job of ours follows.
+  // A batch Job's own suspension, which a kubegang Job follows.
   const json batch_jobs = call(kube::Method::kGet, paths::kBatchJobs, nullptr);
   for (const json& job : batch_jobs.value("items", json::array())) {
     if (!job["spec"].value("suspend", false)) continue;

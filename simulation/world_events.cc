@@ -220,7 +220,7 @@ void World::perform_user(const Event& event) {
       call(kube::Method::kPatch, path, control({{"hold", false}}));
     });
   } else if (event.act == Act::kAsk) {
-    // One of the batch group asks as a job of ours would that has as many nodes.
+    // One of the batch group asks as a kubegang job would that has as many nodes.
     JobPlan question = job;
     question.name += "-asks-" + std::to_string(event.at / milliseconds{1});
     if (job.batch) {
@@ -435,7 +435,7 @@ void World::clean_up_pods() {
   }
 }
 
-// Deletes the partition "low" and makes it anew, closes it in one of three ways, or leaves it one
+// Deletes the partition "low" and makes it again, closes it in one of three ways, or leaves it one
 // node; after event.length all is as before. A deleted partition is the hardest of these: its
 // running jobs have no turns any more, and its timetables go.
 void World::change_partition(const Event& event) {
@@ -585,7 +585,7 @@ Node& World::node_with_turns(const Event& event) {
 }
 
 // A machine that is off has no agent to harm. The container dies before its journal is harmed: a
-// worker that lives would write the whole file anew.
+// worker that lives would write the whole file again.
 void World::perform_agent(const Event& event) {
   ledger_.fault(event.length);
   Node& node = event.act == Act::kKillAgentAtFreeze ? node_with_turns(event) : node_of(event);

@@ -142,7 +142,7 @@ base::Result<int> wait_for_end(const Session& session, const kube::Job& submitte
   for (;;) {
     const base::Result<kube::Job> job = session.client.get<kube::Job>(key);
     if (job) {
-      // If the job was deleted, by a user or after its TTL, and made anew, waiting for the new one
+      // If the job was deleted, by a user or after its TTL, and made again, waiting for the new one
       // would answer another question.
       if (job->metadata.uid != submitted.metadata.uid) {
         return base::Error{base::Code::kNotFound,

@@ -138,7 +138,7 @@ TEST_F(ClusterCommands, LicensesShowsWhatIsInUseAndWhoWaits) {
   EXPECT_EQ(all[1]["used"], 3);
 }
 
-// "job/NAME" as kubectl means it: a Job of the batch group. The command changes the Job of ours.
+// "job/NAME" as kubectl means it: a Job of the batch group. The command changes the kubegang Job.
 // Two attempts exist, of which the second is the present one. A batch Job of another controller,
 // and one that the operator has not seen yet, have their own messages.
 TEST_F(ClusterCommands, TakeABatchJobForItsPresentAttempt) {
@@ -147,7 +147,7 @@ TEST_F(ClusterCommands, TakeABatchJobForItsPresentAttempt) {
     add_job("team-a", std::string{"train-r"} + attempt, {},
             {.state = kube::JobState::kPending, .job_id = 7}, attempt_at(batch, attempt));
   }
-  // The third names the Job of ours itself and comes to the same, with the batch Job behind it.
+  // The third names the kubegang Job itself and comes to the same, with the batch Job behind it.
   for (const char* name : {"job/train", "jobs.batch/train", "gjob/train-r1"}) {
     EXPECT_EQ(run({"suspend", "-n", "team-a", name}).out,
               "job.kubegang.io/train-r1 suspended (of job.batch/train)\n");

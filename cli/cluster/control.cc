@@ -188,8 +188,8 @@ base::Result<nlohmann::json> control_change(const kube::Job& job, ControlVerb ve
 using FindJob = std::function<base::Result<kube::Job>()>;
 
 // Reads the job, works out the patch, and writes it on the condition that the job has not changed
-// in between. After a conflict it starts anew. The UID is a condition as well: a job that was
-// deleted and made anew under its name is another job, and the user did not mean it.
+// in between. After a conflict it starts over. The UID is a condition as well: a job that was
+// deleted and made again under its name is another job, and the user did not mean it.
 // The operator writes the status of a job that starts or ends, and each write is a new version, so
 // a conflict is nothing unusual.
 base::Result<kube::Job> patch_found_job(const Session& session, const FindJob& find,

@@ -38,7 +38,7 @@ base::Result<kube::Job> control_seen_job(const Session& session, ControlVerb ver
 // Works out a merge patch of a job; an error that is kInvalidArgument does not name the job.
 using WorkOut = std::function<base::Result<nlohmann::json>(const kube::Job&)>;
 // Reads that job, and writes what is worked out of it on the condition that it has not changed in
-// between; starts anew if it has. kNotFound as above.
+// between; starts over if it has. kNotFound as above.
 base::Result<kube::Job> patch_seen_job(const Session& session, const SeenJob& seen,
                                        const WorkOut& work_out);
 

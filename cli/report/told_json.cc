@@ -13,7 +13,7 @@ double seconds_of(base::Instant at) {
 
 // One step in the form of the recordings: what it started and where, whom it preempted, the
 // priority that a submission got, the jobs that are suspended after it, and the expected starts
-// that were told anew. Parts without content are left out, except `suspended`: an empty list says
+// that were told again. Parts without content are left out, except `suspended`: an empty list says
 // that nothing is suspended, which a comparison needs to know.
 // For example
 //

@@ -1,4 +1,4 @@
-// One batch Job, step by step: which Jobs of ours are made and deleted for it, and what its status
+// One batch Job, step by step: which kubegang Jobs are made and deleted for it, and what its status
 // says. (Whole lives against an API server: world_tests/adopted_jobs_test.cc.)
 #include "operator/adopt/adopted_jobs.h"
 
@@ -18,10 +18,10 @@ using std::chrono::seconds;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-// Goal: a batch Job has one Job of ours at a time, follows it to its end, and says so in a status
+// Goal: a batch Job has one kubegang Job at a time, follows it to its end, and says so in a status
 // that the API server takes. Method: AdoptedJobs alone in virtual time; the test is the watch
 // (show), the writer (due, answer) and the scheduler's part (runs, ends). "one" and "two" are UIDs
-// of the Jobs of ours.
+// of the kubegang Jobs.
 class AdoptedJobsTest : public testing::Test {
  protected:
   AdoptedJobsTest() {
@@ -197,7 +197,7 @@ TEST_F(AdoptedJobsTest, AStartIsToldOnceItsPodsAreReady) {
   EXPECT_EQ(says(kube::kBatchWaiting), "") << "it never was there";
 }
 
-// An image is pulled, say.
+// For example, an image is pulled.
 TEST_F(AdoptedJobsTest, APodThatIsNotReadyForLongIsTold) {
   show();
   const kube::Job job = made(due(), "one");
@@ -245,7 +245,7 @@ TEST_F(AdoptedJobsTest, AStartGivesWayToWritesForWhichPodsWait) {
   EXPECT_THAT(write_with(1), IsEmpty()) << "it is under way";
 }
 
-// Thousands of batch Jobs were made while the operator was away. Each creation of a Job of ours is
+// Thousands of batch Jobs were made while the operator was away. Each creation of a kubegang Job is
 // a write like any other, in the order in which they were found to be missing. One that has been
 // suspended meanwhile gets none.
 TEST_F(AdoptedJobsTest, JobsAreMadeAsFarAsThereIsRoom) {
@@ -463,7 +463,7 @@ TEST_F(AdoptedJobsTest, AnEndThatAnotherLeaderHasToldStands) {
   EXPECT_EQ(adopted_.next_due(now_ + minutes{1}), base::kNever);
 }
 
-// As above: another leader has told the end while a Job of ours exists, which must not run then.
+// As above: another leader has told the end while a kubegang Job exists, which must not run then.
 TEST_F(AdoptedJobsTest, WhatHasEndedDoesNotStartAgain) {
   show();
   answer(made(due(), "one"));

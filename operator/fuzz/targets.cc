@@ -116,7 +116,7 @@ void check_batch_job(const kube::BatchJob& batch) {
     CHECK(!verdict.problems.empty() || pod_template_of(batch, left.spec.pod_template).ok());
   }
   if (verdict.problems.empty()) check_job(verdict.job);
-  // A status that is worked out from itself says the same, or the operator would write it for ever.
+  // A status that is worked out from itself says the same, or the operator would write it forever.
   const kube::BatchJobStatus status =
       batch_status_after(batch.spec, batch.status, {}, base::Instant{});
   CHECK(status == batch_status_after(batch.spec, status, {}, base::Instant{}));

@@ -61,7 +61,7 @@ TEST(SuccessPolicy, TheFirstRuleThatIsMetCounts) {
   EXPECT_EQ(met->rule, 1U);
 }
 
-// A rule that is legal by the schema and can never hold would let the gang wait for ever. The first
+// A rule that is legal by the schema and can never hold would let the gang wait forever. The first
 // rule is sound, so sentences have to name the second, rules[1].
 TEST(SuccessPolicy, RulesThatCannotBeMetAreNamed) {
   const auto problems_of = [](const kube::SuccessRule& rule) {

@@ -149,7 +149,7 @@ TEST_F(DecisionsTest, AnEndingByPreemptionWaitsForThePreemptor) {
   EXPECT_EQ(told(), "Ending");
 }
 
-// By a limit on submissions, say, which another job's end lifts. The record counts as not
+// For example by a limit on submissions, which another job's end lifts. The record counts as not
 // submitted, so the next look submits it again.
 TEST_F(DecisionsTest, ASubmissionThatIsTurnedAwayMayBeTriedAgain) {
   reserve_numbers();

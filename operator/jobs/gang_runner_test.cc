@@ -147,7 +147,7 @@ TEST_F(GangRunnerTest, IsCompletedWhenAllPodsHaveSucceeded) {
   EXPECT_EQ(job.wanted().run_time->elapsed, seconds{60});
 }
 
-// Pod 0 is the driver; its worker would run for ever. The job is completed early, so it has an
+// Pod 0 is the driver; its worker would run forever. The job is completed early, so it has an
 // ending of its own, whose exit code is 0 although the worker is killed.
 TEST_F(GangRunnerTest, IsCompletedWhenItsSuccessPolicyIsMetAndTheOtherPodsAreGone) {
   kube::Job object = with_requeue(true);

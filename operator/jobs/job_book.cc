@@ -141,7 +141,7 @@ bool JobBook::take_late(JobRecord& job, const kube::JobStatus& stored) {
 // A job that has ended already is kept as its object alone, without a record. The number that a
 // status has is taken only when a leader restores; afterwards each number comes from JobNumbers, so
 // that no two jobs get the same one. Two may have one if etcd was restored to before kubegang was
-// installed anew: the second one has none then.
+// installed again: the second one has none then.
 void JobBook::on_new_job(const std::shared_ptr<const kube::Job>& object, Seen& seen) {
   const std::string& uid = object->metadata.uid;
   uid_of_[kube::key_of(object->metadata)] = uid;
@@ -333,7 +333,7 @@ void JobBook::set_id(JobRecord& job, sched::JobId id) {
   uid_by_id_[id] = job.uid;
   if (job.task) return;
   end_wait_for(job.key);
-  // Of an array that another job's number was taken from (a new leader numbers it anew).
+  // Of an array that another job's number was taken from (a new leader numbers it again).
   if (!job.array) return;
   for (const auto& [number, task] : job.array->tasks) {
     set_id(*task, sched::JobId::of_task(id, number));

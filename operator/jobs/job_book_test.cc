@@ -195,7 +195,7 @@ TEST_F(JobBookTest, TheEarlierTimerCounts) {
   EXPECT_EQ(book.next_due(), base::kNever);
 }
 
-// Its spec was edited while nobody led: a tool that waits for observedGeneration waits for ever
+// Its spec was edited while nobody led: a tool that waits for observedGeneration waits forever
 // otherwise.
 TEST_F(JobBookTest, AFinishedJobThatWasEditedWhileNobodyLedIsLookedAtAgain) {
   kube::Job edited = ended_job("edited", "1", 3), same = ended_job("same", "2", 4);

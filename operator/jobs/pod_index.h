@@ -18,8 +18,8 @@ namespace control {
 
 struct PodPlace {
   std::string node;
-  std::string job_uid;                   // record_key_of; "": not of a Job of ours
-  std::shared_ptr<const kube::Pod> pod;  // null: not of a Job of ours
+  std::string job_uid;                   // record_key_of; "": not of a kubegang Job
+  std::shared_ptr<const kube::Pod> pod;  // null: not of a kubegang Job
 };
 
 // Belongs to the loop's thread. Cost: the logarithm of the number of pods.
@@ -79,7 +79,7 @@ class PodIndex {
 // Returns the key of the record that has the pod (task_key.h): the UID of its Job, of a task of an
 // array "UID/17"; "" for a foreign pod.
 std::string record_key_of(const kube::Pod& pod);
-// Returns the UID of the Job of ours that controls the pod or has adopted it (its label
+// Returns the UID of the kubegang Job that controls the pod or has adopted it (its label
 // kubegang.io/job-uid); "" for a foreign pod.
 std::string job_uid_of(const kube::Pod& pod);
 

@@ -32,7 +32,7 @@ class PodIndexTest : public testing::Test {
 };
 
 // It was made and deleted before the answer to its creation was heard, so no watch tells again. Its
-// node would stay taken for ever by a pod that does not exist. Or its watch is silent: then it is
+// node would stay taken forever by a pod that does not exist. Or its watch is silent: then it is
 // read again and again, as the only news of it.
 TEST_F(PodIndexTest, ReturnsAPodThatNoWatchShows) {
   EXPECT_EQ(index_.next_due(kAnswered), kAnswered + seconds{30});

@@ -101,7 +101,7 @@ TEST_F(PodTrialsTest, JobsThatAreAlikeShareATrial) {
   EXPECT_EQ(told.back(), "alike-19");
   EXPECT_EQ(trials.answered({"a", {}}), std::vector<std::string>{"a"});
 
-  // One that comes later is tried anew, and what could not be said is tried with the next of them.
+  // One that comes later is tried again, and what could not be said is tried with the next of them.
   add_alike();
   EXPECT_EQ(due(kTrialsAt + seconds{4}), "alike-0");
   EXPECT_EQ(trials.answered({"alike-0", base::Error{base::Code::kUnavailable, "later"}}).size(),

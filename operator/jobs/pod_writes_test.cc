@@ -362,7 +362,7 @@ TEST_F(PodWritesTest, ATemplateThatCannotBeReadIsReadAgainLater) {
 }
 
 // Whatever has its name, or cannot be built, would be in the way of the next start too. Without a
-// hold the job would be started and undone for ever. The sentence says which pod a person has to
+// hold the job would be started and undone forever. The sentence says which pod a person has to
 // delete.
 TEST_F(PodWritesTest, AStartThatWouldFailAgainIsHeld) {
   PodCreated taken = refused(0, base::Code::kInternal);
@@ -491,7 +491,7 @@ TEST_F(PodWritesTest, ADeletionThatIsUnderWayIsShortened) {
 
 // Nodes of a job are given away when this says that nothing of it is left. Said too early, it would
 // give the nodes to another gang beside the old pods; never said, it would let a lost node keep the
-// job alive for ever.
+// job alive forever.
 TEST_F(PodWritesTest, APodIsLeftUntilItIsFinishedOrItsNodeIsGone) {
   EXPECT_FALSE(pods.has_pods_left(*job));
   kube::Pod done = pod("n1");

@@ -334,7 +334,7 @@ TEST(StatusAfter, AnEndSaysCompleteOrFailed) {
     EXPECT_EQ(status.message, in.end_message);
     EXPECT_EQ(says(status, kube::kJobComplete), complete ? "True Completed" : "");
     EXPECT_EQ(says(status, kube::kJobFailed), complete ? "" : "True Failed");
-    // What kstatus makes of it: current, or failed; with Ready=False it would be neither for ever.
+    // What kstatus makes of it: current, or failed; with Ready=False it would be neither forever.
     EXPECT_EQ(says(status, kube::kReady), "");
     EXPECT_EQ(says(status, kube::kStalled), complete ? "" : "True Failed");
     EXPECT_TRUE(status.allocation) << "where it ran";

@@ -72,7 +72,7 @@ TEST(WholeTemplates, AreKeptUntilTheyAreTaken) {
   EXPECT_TRUE(templates.take("b").empty());
 }
 
-// A suspended Job may get another template, and one that waits or runs has its Job of ours.
+// A suspended Job may get another template, and one that waits or runs has its kubegang Job.
 TEST(WholeTemplates, AreOfNewJobsOnly) {
   const auto is_kept_after = [](const auto& change) {
     WholeTemplates templates;

@@ -42,7 +42,7 @@ TEST(TimeToLive, DeletesAJobWhenItsTimeIsOver) {
 }
 
 // A deletion may fail; no answer is needed, since only the watch ends the tries. A status that is
-// stored meanwhile must not begin the minute anew, nor bring a second try at once.
+// stored meanwhile must not begin the minute again, nor bring a second try at once.
 TEST(TimeToLive, TriesOnceAMinuteUntilTheJobIsGone) {
   TimeToLive ttl{kNoRecords};
   ttl.observe(lives(seconds{0}), ended(kEnd));

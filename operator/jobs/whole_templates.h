@@ -1,4 +1,4 @@
-// WholeTemplates: the templates of batch Jobs for which a Job of ours is about to be made, as they
+// WholeTemplates: the templates of batch Jobs for which a kubegang Job is about to be made, as they
 // came. The informer drops each template but for what is judged, and of a batch Job that has just
 // come it would be read again a moment later. What does not fit, or comes too late, is read.
 #pragma once

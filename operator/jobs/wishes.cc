@@ -81,7 +81,7 @@ void Wishes::heed(JobRecord& job) {
   judge(job);
   if (job.array && job.submitted) tell_tasks(job);
   if (job.submitted) return tell_commands(job);
-  // judge() sets judge_again anew if it could not judge.
+  // judge() sets judge_again again if it could not judge.
   // A job without a number yet is judged again when numbers have come, and ends then.
   const bool was_judged = !job.judge_again;
   if (was_judged && must_end(job)) end_refused(job);

@@ -233,7 +233,7 @@ TEST(KeptFields, AnAgentsPodSaysTheSame) {
   EXPECT_EQ(agents.on("n1"), AgentPod::kReady);
 }
 
-// The same, with a Job of ours as its controller. The other owners are still there.
+// The same, with a kubegang Job as its controller. The other owners are still there.
 kube::Pod pod_of_job(int containers) {
   kube::Pod pod = hostile_pod(containers);
   pod.metadata.owner_references.push_back({.api_version = "kubegang.io/v1alpha1",
@@ -446,7 +446,7 @@ TEST(KeptFields, OfANodeLittleIsKept) {
   EXPECT_EQ(after.spec.state, before.spec.state);
 }
 
-// Of a Job of ours the CRD bounds the spec, and the template is dropped. The attempt's label and
+// Of a kubegang Job the CRD bounds the spec, and the template is dropped. The attempt's label and
 // the controller stay: by them a batch Job finds its attempts.
 TEST(KeptFields, OfTheMetadataOfAJobLittleIsKept) {
   kube::Job job;

@@ -73,7 +73,7 @@ sched::Priority stored_priority(const kube::JobStatus& status, const sched::JobR
 // Runs once, in the first step, which is entered with complete lists of all kinds. It writes
 // nothing by itself.
 void ControlLoop::restore() {
-  // 1. the Lease counts its transitions, but it may have been deleted and made anew; a term below
+  // 1. the Lease counts its transitions, but it may have been deleted and made again; a term below
   //    one that is stored would have each of our writes refused
   // The term of a crashed leader may be in a single object, the last one that it wrote.
   std::int64_t highest_term = jobs_.highest_term();
@@ -247,7 +247,7 @@ std::optional<sched::JobFacts> ControlLoop::restored_job(JobRecord& job,
   // What has become of the tasks of an array is not forgotten.
   const bool has_begun = allocated || job.task || (job.array && status.array);
   if (!verdict.request && !has_begun && !waits_for_partition) {
-    return std::nullopt;  // judged anew by the loop
+    return std::nullopt;  // judged again by the loop
   }
 
   // A job that runs goes on, whatever its spec would be worth today.
@@ -297,7 +297,7 @@ std::optional<sched::JobFacts> ControlLoop::restored_job(JobRecord& job,
   return restored;
 }
 
-// The plan is made anew. What is stored is written over unless the new one says the same.
+// The plan is made again. What is stored is written over unless the new one says the same.
 void ControlLoop::forget_plan(JobRecord& job) {
   kube::JobStatus& wanted = job.wanted();
   if (!wanted.expected_start_time) return;
@@ -402,7 +402,7 @@ void ControlLoop::restore_claim(const JobRecord& job, sched::JobFacts& restored)
   const auto names = slurm::expand_hostlist(claim->hostlist);
   const auto cores = parse_cores(claim->cores);
   // A claim that cannot be read is left out: the job waits in the queue like any other, and the
-  // scheduler claims anew.
+  // scheduler claims again.
   if (!names.ok() || !cores.ok()) return;
   sched::Allocation nodes;
   for (const std::string& name : *names) {
@@ -415,7 +415,7 @@ void ControlLoop::restore_claim(const JobRecord& job, sched::JobFacts& restored)
     share.cpus = node->cpus;
   }
   restored.claim = std::move(nodes);
-  // A claim without an end is over now, and the scheduler claims anew.
+  // A claim without an end is over now, and the scheduler claims again.
   restored.claim_until = claim->until.value_or(now_);
 }
 

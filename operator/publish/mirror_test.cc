@@ -118,7 +118,7 @@ TEST(Mirror, FailuresInARowWaitLonger) {
   EXPECT_EQ(mirror.due(), kMirrorAt + milliseconds{100}) << "a conflict with what, nobody knows";
 }
 
-// Deleted, or deleted and made anew under its name: to this mirror both are the end. A watch that
+// Deleted, or deleted and made again under its name: to this mirror both are the end. A watch that
 // still shows the old object must not bring it back.
 TEST(Mirror, OfAUsersObjectThatIsGoneNothingIsWritten) {
   for (const bool made_again : {false, true}) {

@@ -220,7 +220,7 @@ TEST_F(StatusPublisherTest, NamesTheCommitPointByWhatItWrites) {
   EXPECT_EQ(written("has ended"), "a:final");
 }
 
-// An ending whose preemptor is not known any more waits for nothing. It would wait for ever, and
+// An ending whose preemptor is not known any more waits for nothing. It would wait forever, and
 // its nodes with it.
 TEST_F(StatusPublisherTest, AnEndingDoesNotWaitForAJobThatIsGone) {
   JobRecord& victim = job("victim", 1, 0);
@@ -343,7 +343,7 @@ TEST_F(StatusPublisherTest, ReadinessForWhichNothingWaitsComesLast) {
   for (const char* name : {"w", "x", "y", "z"}) ready(name, false);
   // Three for those that others wait for, and one for one that is late.
   EXPECT_EQ(due(4), "w:ready x:ready y:ready a:ready");
-  statuses.hurry(*jobs.find("c"));  // its pods have ended, say
+  statuses.hurry(*jobs.find("c"));  // for example its pods have ended
   JobRecord& ending = *jobs.find("d");
   ending.wanted().ending.emplace();
   mark(ending, WriteUrgency::kCommit, "it ends");

@@ -227,7 +227,7 @@ TEST_F(TimetablePublisherTest, DeletesTheVersionThatTheAgentHasWritten) {
 
 // The node goes while its timetable is being written: the answer must find no trace of it
 // afterwards. Nodes of cloud clusters come and go under new names, so each trace that stayed would
-// be memory for ever.
+// be memory forever.
 TEST_F(TimetablePublisherTest, ForgetsANodeWhenTheLastWriteIsAnswered) {
   tables.ensure_all(kSlice, kAt);
   const auto effects = tables.due(kAt, 1, kTablesRoom);

@@ -9,7 +9,7 @@ namespace control {
 
 using nlohmann::json;
 
-// `work`: how long the program of its pods runs ("" = for ever). `more` is merged into the spec.
+// `work`: how long the program of its pods runs ("" = forever). `more` is merged into the spec.
 json make_batch_job(const std::string& name, const BatchJobShape& shape, const std::string& work,
                     const json& more, const json& annotations) {
   json notes = annotations.is_object() ? annotations : json::object();
@@ -73,7 +73,7 @@ bool BatchJobFixture::ends(const std::string& name, base::Duration limit) {
   return world_.run_until([&] { return kube::is_finished(get(name).status); }, limit);
 }
 
-// All Jobs of ours, whichever batch Job they are for.
+// All kubegang Jobs, whichever batch Job they are for.
 std::vector<kube::Job> BatchJobFixture::ours() {
   auto list = world_.client().list<kube::Job>();
   return list.ok() ? std::move(list->items) : std::vector<kube::Job>{};

@@ -421,7 +421,7 @@ void FakeNode::report() {
   const bool valid = timetable::validate(table->spec.timetable).ok();
   CHECK(valid, "an invalid timetable was published for " + options_.name);
   CHECK(!stale, "a stale timetable was published for " + options_.name);
-  // An object that was deleted and made anew begins with revision 1 again, so the UID counts, too.
+  // An object that was deleted and made again begins with revision 1 again, so the UID counts, too.
   const bool news = !table_ || table_->metadata.uid != table->metadata.uid ||
                     table_->spec.revision != table->spec.revision;
   table_ = *table;

@@ -26,10 +26,10 @@ struct FakeNodeOptions {
 };
 
 // How a pod behaves; from annotations of the template, so that tests say it in the job:
-//   test/work: "30s"        how long its program runs (default: for ever)
+//   test/work: "30s"        how long its program runs (default: forever)
 //   test/exit-code: "3"     with what it ends
-//   test/only-pod: "0"      both are of the pod with this index; the others run for ever
-//   test/fails: "train:3"   of the Job of ours of that name, the pod with this index ends with 1
+//   test/only-pod: "0"      both are of the pod with this index; the others run forever
+//   test/fails: "train:3"   of the kubegang Job of that name, the pod with this index ends with 1
 //   test/work-of-others: "5s"  the program of all pods but that with index 0 runs for so long
 //   test/refuse: "OutOfcpu" kubelet refuses it with this reason, the first `test/refusals` times
 //   test/refuse-index: "3"     of the pod with this index only

@@ -94,7 +94,7 @@ JobRecord& JobPartsFixture::see_changed(const JobRecord& job,
 
 // Job numbers come from a reservation that is stored; without one no job starts.
 void JobPartsFixture::reserve_numbers() {
-  // Numbers 1 to 99; a second reservation would give them anew.
+  // Numbers 1 to 99; a second reservation would give them again.
   if (numbers.first_unused() > 0) return;
   (void)numbers.answered({.first = 1, .end = 100, .result = kube::SchedulerConfig{}, .fresh = {}},
                          now);

@@ -39,7 +39,7 @@ using nlohmann::json;
 
 // Without limits on the rate: nothing may depend on real time.
 const kube::ClientOptions kFast{.rate = {.per_second = 1'000'000, .burst = 1'000'000}};
-// A loop and an API server that answer each other for ever would hang the test instead of failing
+// A loop and an API server that answer each other forever would hang the test instead of failing
 // it.
 constexpr int kPumpRoundsMax = 2'000;
 constexpr std::size_t kLogTail = 60;
@@ -466,7 +466,7 @@ json gang_job(const std::string& name, int nodes, const std::string& work, const
 json gang_job(const std::string& name, int nodes, const std::string& work, const json& more,
               const json& annotations) {
   json notes = annotations.is_object() ? annotations : json::object();
-  // FakeNode lets the program run so long; without it for ever.
+  // FakeNode lets the program run so long; without it forever.
   if (!work.empty()) notes["test/work"] = work;
   json spec{{"resources", {{"nodes", {{"min", nodes}}}}},
             {"template",

@@ -142,7 +142,7 @@ nlohmann::json partition(const std::string& name, const nlohmann::json& spec);
 // The spec of the default partition, where up to four jobs take turns; `more` is merged into it.
 nlohmann::json force(const std::string& nodes = "n[12-16]");
 nlohmann::json force(const std::string& nodes, const nlohmann::json& more);
-// A job of `nodes` nodes whose program runs for `work` ("" = for ever).
+// A job of `nodes` nodes whose program runs for `work` ("" = forever).
 nlohmann::json gang_job(const std::string& name, int nodes, const std::string& work);
 // `more` is merged into its spec, `annotations` are its template's; null: nothing.
 nlohmann::json gang_job(const std::string& name, int nodes, const std::string& work,

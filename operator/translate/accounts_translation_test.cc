@@ -161,7 +161,7 @@ TEST(AccountTranslation, AnAccountSaysWhatIsWrongWithIt) {
 
 // A parent may be created later, so its absence is a warning. Of the two that form a ring the one
 // that is in force stays, and the new one is refused. A ring in force would send each walk up the
-// tree round for ever.
+// tree round forever.
 TEST(AccountTranslation, AnAccountBelowItselfIsRefusedAndAMissingParentIsNot) {
   const auto below_b = account_spec({{"parent", "b"}});
   const auto below_a = account_spec({{"parent", "a"}});
@@ -268,7 +268,7 @@ TEST(PriorityTranslation, BasicIsTheDefaultAndEveryFieldReachesTheScheduler) {
 }
 
 // The API has a word for what is a half-life of 0 in Slurm and in the scheduler: a 0 that was not
-// meant would let usage count for ever.
+// meant would let usage count forever.
 TEST(PriorityTranslation, UsageThatNeverDecaysIsAWordAndNotAHalfLifeOfZero) {
   const auto config_with = [](const json& priority) {
     return object_of<kube::SchedulerConfig>("default", {{"priority", priority}});

@@ -166,8 +166,8 @@ TEST(BatchJobTranslation, WithoutCompletionsAllPodsHaveToSucceed) {
   EXPECT_EQ(batch_status_after(spec, {}, {.phase = Phase::kComplete}, kNow).succeeded, 3);
 }
 
-// Names of Jobs of ours become names of hosts: DNS labels that begin with a letter. 52 characters
-// leave room for what is added for pods. The last line is for a name that a Job of ours has
+// Names of kubegang Jobs become names of hosts: DNS labels that begin with a letter. 52 characters
+// leave room for what is added for pods. The last line is for a name that a kubegang Job has
 // already, which is not of this batch Job.
 TEST(BatchJobTranslation, NamesThatOursMayNotHaveGetAnother) {
   for (const char* name : {"0digit", "with.dots",
@@ -306,7 +306,7 @@ TEST(BatchJobStatus, FollowsTheGang) {
         << "nothing new";
   };
   // Each view is applied twice, 5 s apart: a status that differs only by the time would be written
-  // for ever.
+  // forever.
   step({.phase = Phase::kWaiting, .reason = "Resources", .message = "no nodes"}, seconds{0});
   EXPECT_EQ(said(status), "kubegang.io/Waiting ");
   EXPECT_FALSE(status.start_time.has_value());
@@ -448,7 +448,7 @@ TEST(BatchJobStatus, CountsReadyAndTerminatingPodsFromTheBeginning) {
 }
 
 // The sentence is at a place where the user looks: the object that the user has written. It is
-// taken back once a Job of ours runs.
+// taken back once a kubegang Job runs.
 TEST(BatchJobStatus, SaysWhyNoJobCanBeMade) {
   kube::BatchJobStatus status = batch_status_after(
       batch().spec, {},

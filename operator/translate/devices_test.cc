@@ -69,7 +69,7 @@ TEST(Devices, OfSeveralProductsHaveNoType) {
   EXPECT_EQ(devices({{"amd.com/gpu", "2"}}, amd), "gpu:amd:2");
 }
 
-// kube-scheduler gave them away; a job of ours would wait for ever in Pending.
+// kube-scheduler gave them away; a kubegang job would wait forever in Pending.
 TEST(Devices, OfForeignPodsAreNotForJobs) {
   const auto pod =
       kube::decode<kube::Pod>(

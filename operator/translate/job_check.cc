@@ -463,7 +463,7 @@ std::vector<std::string> check_job(const kube::Job& job) {
 
 // Returns why a change of the spec is refused; `before` is the spec that is in force.
 // 1. A few fields never change, or only in one direction, in any state.
-// 2. A job that waits may change in any other way: it is judged anew.
+// 2. A job that waits may change in any other way: it is judged again.
 // 3. A job that has nodes, or an array of which a task has, may change only the fields of
 //    kMutableWhileAllocated: everything else would contradict what the scheduler has decided for
 //    it.
@@ -510,7 +510,7 @@ std::vector<std::string> check_change(const kube::JobSpec& before, const kube::J
                 now.control.requeue_request);
   check_request("spec.control.releaseRequest", before.control.release_request,
                 now.control.release_request);
-  // A job that waits may change in any other way: it is judged anew.
+  // A job that waits may change in any other way: it is judged again.
   if (!is_allocated) return problems;
   // A list of what may change, and not of what may not: a new field of the spec is refused until
   // its change is known to be safe.

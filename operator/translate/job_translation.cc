@@ -354,7 +354,7 @@ void check_device_numbers(const kube::JobSpec& spec, const JobContext& context,
   }
 }
 
-// Lists that contradict each other or the number of nodes. The job could wait for ever otherwise.
+// Lists that contradict each other or the number of nodes. The job could wait forever otherwise.
 void check_node_list(const sched::JobRequest& request, std::vector<std::string>& problems) {
   // Both lists are of names, so a node that does not exist contradicts nothing yet. A few bytes of
   // a hostlist are 65,536 names, so each list is gone through once, and one node is named.

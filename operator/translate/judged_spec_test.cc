@@ -179,7 +179,7 @@ kube::BatchJob batch_job(const kube::RawJson& pod_template) {
   return batch;
 }
 
-// The judged part has lost the long argument. The Job of ours is made from the whole template,
+// The judged part has lost the long argument. The kubegang Job is made from the whole template,
 // which is read once more; all its other fields are the same as if it had never been cut.
 TEST(JudgedSpec, AJobGetsTheWholeTemplate) {
   const kube::RawJson whole = template_with(
@@ -197,7 +197,7 @@ TEST(JudgedSpec, AJobGetsTheWholeTemplate) {
 }
 
 // As long as a batch Job is suspended its author may change its template. Its pods would need 2
-// CPUs each, and the tasks of the Job of ours were computed from less.
+// CPUs each, and the tasks of the kubegang Job were computed from less.
 TEST(JudgedSpec, AChangedTemplateIsNotTaken) {
   const json two{{"resources", {{"requests", {{"cpu", "2"}}}}}};
   const kube::RawJson judged = judged_template(template_with({}));

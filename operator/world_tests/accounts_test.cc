@@ -164,7 +164,7 @@ TEST_F(Accounts, AWaitingJobShowsItsPriority) {
 
 // --- usage ---
 
-// Usage is counted and kept for ever, and recorded once in each `period`.
+// Usage is counted and kept forever, and recorded once in each `period`.
 json multifactor(const std::string& period) {
   json config = linear_config("4s");
   config["spec"]["priority"] = {{"type", "Multifactor"},

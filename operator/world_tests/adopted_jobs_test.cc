@@ -98,7 +98,7 @@ TEST_F(AdoptedJobTest, ItsPodsHaveTheWholeTemplate) {
   }
 }
 
-// Three requests more than a Job of ours: that one is made, it has started, it has ended.
+// Three requests more than a kubegang Job: that one is made, it has started, it has ended.
 TEST_F(AdoptedJobTest, ThatStartsAtOnceIsWrittenTwice) {
   create(batch_job("train", 4, "60s"));
   std::vector<std::string> versions{get("train").metadata.resource_version};
@@ -188,7 +188,7 @@ TEST_F(AdoptedJobTest, AFailureThatIsIgnoredIsTriedAgainAndDoesNotCount) {
   EXPECT_EQ(get("broken").status.failed, 0);
 }
 
-// The driver is done, and its workers would run for ever.
+// The driver is done, and its workers would run forever.
 TEST_F(AdoptedJobTest, IsCompleteWhenItsSuccessPolicyIsMet) {
   const json policy{{"rules", json::array({{{"succeededIndexes", "0"}}})}};
   create(batch_job("train", 3, "10s", {{"successPolicy", policy}}, {{"test/only-pod", "0"}}));
@@ -202,7 +202,7 @@ TEST_F(AdoptedJobTest, IsCompleteWhenItsSuccessPolicyIsMet) {
                                                                   kube::JobState::kCompleted))));
 }
 
-// A program that would run for ever, and a deadline of 10 s. Both controllers count a deadline as
+// A program that would run forever, and a deadline of 10 s. Both controllers count a deadline as
 // one reason to fail, not as a failed attempt.
 TEST_F(AdoptedJobTest, ItsDeadlineIsItsTimeLimit) {
   create(batch_job("long", 2, "", {{"activeDeadlineSeconds", 10}}));
@@ -243,7 +243,7 @@ TEST_F(AdoptedJobTest, HasNoPodsWhileItIsSuspended) {
   EXPECT_EQ(get("train").status.succeeded, 2);
 }
 
-// The machine of one pod hangs, so the pod cannot end, and its Job of ours is gone when a new
+// The machine of one pod hangs, so the pod cannot end, and its kubegang Job is gone when a new
 // leader comes: only the pod tells that the batch Job has not stopped. Without that it would be
 // told that no pod runs, and when it is resumed an index would run twice.
 TEST_F(AdoptedJobTest, IsNotSuspendedBeforeANewLeaderSeesItsPodsGone) {
@@ -269,7 +269,7 @@ TEST_F(AdoptedJobTest, IsNotSuspendedBeforeANewLeaderSeesItsPodsGone) {
 }
 
 // Its end is being stored when it is suspended. Our Job is not deleted with it: after a crash
-// nothing would tell that the batch Job has ended, and it would begin anew.
+// nothing would tell that the batch Job has ended, and it would begin again.
 TEST_F(AdoptedJobTest, IsCompleteIfItWasSuspendedTooLate) {
   create(batch_job("train", 2, "10s"));
   ASSERT_TRUE(world_.run_until([&] { return get("train").status.active == 2; }, minutes{1}));
@@ -299,7 +299,7 @@ TEST_F(AdoptedJobTest, TakesItsTemplateFromWhenItIsResumed) {
   EXPECT_EQ(made["spec"].value("nodeSelector", json()), json({{"kubernetes.io/hostname", "n14"}}));
 }
 
-// As Kubernetes' TestImmediateJobRecreation: one that is deleted and made anew at once is another
+// As Kubernetes' TestImmediateJobRecreation: one that is deleted and made again at once is another
 // Job.
 TEST_F(AdoptedJobTest, IsMadeAnewUnderItsNameAtOnce) {
   for (int round = 0; round < 2; ++round) {
@@ -315,7 +315,7 @@ TEST_F(AdoptedJobTest, IsMadeAnewUnderItsNameAtOnce) {
   EXPECT_EQ(get("train").status.failed, 0);
 }
 
-// The first is refused by the translation, before any Job of ours; the second by the operator's
+// The first is refused by the translation, before any kubegang Job; the second by the operator's
 // check of the Job that was made for it.
 TEST_F(AdoptedJobTest, ThatCannotBeRunSaysSoAndHasNoPods) {
   create(batch_job("single", 2, "5s", {{"backoffLimitPerIndex", 1}}));
@@ -377,7 +377,7 @@ TEST_F(AdoptedJobTest, GoesOnAsAJobOfOursWhenItIsOrphaned) {
       << world_.log_tail();
 }
 
-// A user cancels the Job of ours: that is an end for good, not a failure to be tried again.
+// A user cancels the kubegang Job: that is an end for good, not a failure to be tried again.
 TEST_F(AdoptedJobTest, IsCancelledByItsJob) {
   create(batch_job("train", 2, ""));
   ASSERT_TRUE(world_.run_until([&] { return get("train").status.active == 2; }, minutes{1}));
@@ -387,7 +387,7 @@ TEST_F(AdoptedJobTest, IsCancelledByItsJob) {
   EXPECT_EQ(get("train").status.failed, 0);
 }
 
-// A Job of ours that is deleted by hand is made again: the batch Job still wants it.
+// A kubegang Job that is deleted by hand is made again: the batch Job still wants it.
 TEST_F(AdoptedJobTest, IsMadeAgain) {
   create(batch_job("train", 2, "10s"));
   ASSERT_TRUE(world_.run_until([&] { return get("train").status.active == 2; }, minutes{1}));

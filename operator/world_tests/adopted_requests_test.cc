@@ -1,4 +1,4 @@
-// What a Job of the batch group asks of the API server in its life, compared with a Job of ours.
+// What a Job of the batch group asks of the API server in its life, compared with a kubegang Job.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -37,7 +37,7 @@ std::int64_t total(const Requests& requests) {
 }
 
 // Goal: the second Job that an adopted one is costs three requests: its creation, and two statuses
-// of the batch Job. Method: the same pods as Jobs of ours and as batch Jobs, 96 cores on 12 nodes,
+// of the batch Job. Method: the same pods as kubegang Jobs and as batch Jobs, 96 cores on 12 nodes,
 // one pod of one core each, no turns; and the operator's requests from creation to end.
 class AdoptedRequests : public testing::Test {
  protected:
@@ -50,7 +50,7 @@ class AdoptedRequests : public testing::Test {
     world_.run_for(seconds{5});
   }
 
-  // What the operator asks for from the creation of so many Jobs of ours until all have ended.
+  // What the operator asks for from the creation of so many kubegang Jobs until all have ended.
   Requests of_ours(int count, const std::string& work) {
     world_.server().clear_request_log();
     const json core{{"tasksPerNode", 1}, {"cpusPerTask", 1}, {"memoryPerNode", "16Mi"}};
@@ -135,7 +135,7 @@ class AdoptedRequests : public testing::Test {
 // A batch Job costs its own two statuses and the Job that is made for it. A write that is added to
 // a life shows here.
 TEST_F(AdoptedRequests, ALifeTakesThreeMoreThanThatOfAJobOfOurs) {
-  // Without the first and the third it is that of a Job of ours (requests_test.cc).
+  // Without the first and the third it is that of a kubegang Job (requests_test.cc).
   EXPECT_EQ(text_of(of_batch(1, "20s")),
             "create jobs.kubegang.io 1, create pods 1, patch jobs.batch/status 2, "
             "patch jobs.kubegang.io/status 3");

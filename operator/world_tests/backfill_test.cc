@@ -1,5 +1,5 @@
 // Backfill as users see it: a job that waits has an expected start and the nodes that are kept for
-// it, others run before it only where they do not delay it, and a new leader plans the same anew.
+// it, others run before it only where they do not delay it, and a new leader plans the same again.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -67,7 +67,7 @@ TEST_F(BackfillTest, AShortJobRunsInTheGapALongOneDoesNot) {
   expect_no_violations(world_);
 }
 
-// The plan is not stored: a new leader makes it anew, and writes nothing if it is the same.
+// The plan is not stored: a new leader makes it again, and writes nothing if it is the same.
 TEST_F(BackfillTest, ANewLeaderPlansTheSame) {
   const kube::Job before = world_.job("wide");
   world_.restart_operator();

@@ -495,7 +495,7 @@ TEST(Actuator, DeletesWhatTheStepsOfATaskNeeded) {
 }
 
 // ResetAfter is the hardest fault: the write has taken effect and its answer is lost. Afterwards
-// all watches break and their versions are compacted, so everything is listed anew.
+// all watches break and their versions are compacted, so everything is listed again.
 TEST(ApiServer, InBadHealthDelaysButLosesNothing) {
   for (int round = 0; round < rounds(3); ++round) {
     SCOPED_TRACE("seed " + std::to_string(round));

@@ -108,7 +108,7 @@ TEST_P(FinishedJobTest, IsDeletedWithItsPods) {
 }
 
 // Counted from the end of the job and not from the edit; a leader that comes in between must not
-// begin anew.
+// begin again.
 TEST_P(FinishedJobTest, GetsATimeToLiveThatIsSetLater) {
   world_.patch_job("short", {{"lifecycle", {{"ttlAfterFinished", "60s"}}}});
   world_.run_for(seconds{30});

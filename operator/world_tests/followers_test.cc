@@ -61,7 +61,7 @@ class FollowersTest : public BatchJobFixture {
   }
 };
 
-// Two places, six pods: three rounds in one start of one Job of ours, on one node. A requeue
+// Two places, six pods: three rounds in one start of one kubegang Job, on one node. A requeue
 // between the rounds would give the nodes away and let the queue come in between.
 TEST_F(FollowersTest, TakeThePlacesOfThoseThatHaveSucceeded) {
   create(sweep("sweep", 2, 6, "10s"));
@@ -104,7 +104,7 @@ TEST_F(FollowersTest, TakeThePlacesOfThoseThatHaveSucceeded) {
 }
 
 // A pod has done its work before the gang has settled, and its object is deleted: nothing is made
-// in its place, and the gang must not wait for it, or the Job would run for ever.
+// in its place, and the gang must not wait for it, or the Job would run forever.
 TEST_F(FollowersTest, GoOnWithoutAPodThatSucceededBeforeTheGangWasReady) {
   json config = linear_config("4s");
   config["spec"]["timetable"]["settle"] = "8s";
@@ -206,7 +206,7 @@ TEST_F(FollowersTest, OfAPodThatTakesLongerWaitForNoOther) {
 }
 
 // A failure ends the gang, and the next attempt goes on where it ended: what had succeeded stays.
-// Pod 3 fails once. Two Jobs of ours: the attempt that failed and the one that ended the work.
+// Pod 3 fails once. Two kubegang Jobs: the attempt that failed and the one that ended the work.
 TEST_F(FollowersTest, AFailureRunsNothingAgainThatHasSucceeded) {
   create(sweep("sweep", 2, 6, "10s", nullptr, {{"test/fails", "sweep:3"}}));
   ASSERT_TRUE(ends("sweep")) << world_.log_tail();
@@ -240,7 +240,7 @@ TEST_F(FollowersTest, ADeletedJobOfOursTakesNothingBack) {
   expect_no_violations(world_);
 }
 
-// A suspension deletes the Job of ours with its pods; a success that was not told by then is lost
+// A suspension deletes the kubegang Job with its pods; a success that was not told by then is lost
 // and has to be run again. None that was told may be.
 TEST_F(FollowersTest, GoOnAfterASuspension) {
   create(sweep("sweep", 2, 6, "10s"));
@@ -456,7 +456,7 @@ TEST_F(FollowersTest, ThatCannotStartEndTheGang) {
   expect_no_violations(world_);
 }
 
-// A Job of ours, without any batch Job. Index 1 is given as done already, so it is not run. Pods
+// A kubegang Job, without any batch Job. Index 1 is given as done already, so it is not run. Pods
 // per node have no indexes that could follow one another, so that policy is refused.
 TEST_F(FollowersTest, AJobOfOursHasThemToo) {
   const json spec{{"podPolicy", "PerTask"}, {"completions", 5}, {"completedIndexes", "1"}};

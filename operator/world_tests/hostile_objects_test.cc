@@ -75,7 +75,7 @@ class HostileObjects : public ::testing::Test {
                        {.pod_groups = true}};
 };
 
-// Each user of the cluster may create such pods, also without any right on Jobs of ours.
+// Each user of the cluster may create such pods, also without any right on kubegang Jobs.
 TEST_F(HostileObjects, OfAPodOfOthersLittleIsHandedOn) {
   json spec = pod_spec();
   spec["nodeName"] = "n12";

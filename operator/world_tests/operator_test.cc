@@ -155,7 +155,7 @@ TEST(Operator, AHighTierSuspendsALowOneAndGivesBack) {
 }
 
 // The same with PreemptMode Requeue: the low job is ended and starts a second time when its nodes
-// are free again. It begins anew, so its work of the first start is lost: two starts, one restart.
+// are free again. It begins again, so its work of the first start is lost: two starts, one restart.
 TEST(Operator, AHighTierRequeuesALowOne) {
   World world{{}};
   json config = linear_config("4s");
@@ -385,7 +385,7 @@ TEST(Operator, ACancelDuringARequeueStands) {
 
 // Its timetable is of the time before it was ready. The new leader finds the job resumed, needs no
 // timetable there and withdraws the old one, which keeps the pod frozen. If the old timetable
-// stayed, the pod would be frozen for ever, and no state would say so.
+// stayed, the pod would be frozen forever, and no state would say so.
 TEST(Operator, AJobThatWasSuspendedBeforeItWasReadyIsResumedByANewLeader) {
   World world{{.nodes = {"n12"}}};
   world.apply(linear_config());
@@ -431,7 +431,7 @@ TEST(Operator, SuspendedTimeIsTheSameWithAnyLeader) {
             status.run_time->as_of - *status.start_time + seconds{3});
 }
 
-// etcd was restored to before kubegang was installed anew, and numbers had begun anew: two jobs
+// etcd was restored to before kubegang was installed again, and numbers had begun again: two jobs
 // have one number. A leader that took both for the same job would never come up.
 TEST(Operator, OfTwoJobsWithOneNumberOneGetsAnother) {
   World world{{}};

@@ -191,7 +191,7 @@ TEST(Operator, AJobWhoseNodeVanishesIsRequeued) {
   expect_no_violations(world);
 }
 
-// A user's pod on n12 that names that Job of ours as its controller, ignores SIGTERM, and asks for
+// A user's pod on n12 that names that kubegang Job as its controller, ignores SIGTERM, and asks for
 // ten years to end.
 json lying_pod(const std::string& job_uid) {
   return {{"apiVersion", "v1"},
@@ -261,7 +261,7 @@ TEST(Operator, ANewLeaderMakesTheServiceThatItsPredecessorDidNot) {
   EXPECT_TRUE(world.client().get<kube::Service>({"team-a", "gang"}).ok()) << world.log_tail();
 }
 
-// With autoscaling node names come and go for ever; pods of a DaemonSet outlive their Node. The
+// With autoscaling node names come and go forever; pods of a DaemonSet outlive their Node. The
 // node is forgotten with the last pod on it, and not before: the pod still takes its memory if the
 // node comes back.
 TEST(Operator, NothingIsRememberedOfANodeThatIsGone) {

@@ -318,7 +318,7 @@ TEST_F(SlowApiServer, StartsJobsWhileThousandsOfFinishedOnesAreDeleted) {
   EXPECT_TRUE(world.run_until([&] { return finished() == 0; }, seconds{20})) << finished();
 }
 
-// The same for 800 batch Jobs that are created at once: for each a Job of ours is made.
+// The same for 800 batch Jobs that are created at once: for each a kubegang Job is made.
 TEST_F(SlowApiServer, StartsJobsWhileHundredsOfBatchJobsWaitForTheirJobs) {
   constexpr int kBatchJobs = 800;
   for (int i = 0; i < kBatchJobs; ++i) {

@@ -174,7 +174,7 @@ TEST_F(PreemptingLookaheadTest, VictimsCountAsGone) {
   EXPECT_EQ(ask(1, 2, 1), "at 1 ab") << "no mark of an earlier question is left";
 }
 
-// Whom a job may preempt is looked up anew when the jobs have changed.
+// Whom a job may preempt is looked up again when the jobs have changed.
 TEST_F(PreemptingLookaheadTest, AJobOfALowerTierThatComesLaterIsAVictim) {
   running(9, "abcd", 90, "high");
   world_.submit(1, 1, "high");

@@ -75,7 +75,7 @@ TEST(Promises, OverlapsAreThoseOfTheSameNodesAtTheSameTime) {
   EXPECT_FALSE(promises.overlaps(set(4, "01"), at(200), at(300)));
 }
 
-// The sweep counts entries and exits; the definition looks at every promise anew.
+// The sweep counts entries and exits; the definition looks at every promise again.
 TEST(Promises, ASweepAgreesWithTheDefinition) {
   base::Prng prng{11};
   for (int round = 0; round < 50; ++round) {

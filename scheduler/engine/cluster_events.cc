@@ -13,7 +13,7 @@ bool has_node(const Allocation& allocation, NodeIndex node) {
 
 }  // namespace
 
-// Everything that was worked out from the old configuration is made anew, from the bottom up:
+// Everything that was worked out from the old configuration is made again, from the bottom up:
 // nodes, priorities, limits, books, queue, gang. Jobs that run go on, whatever the new
 // configuration says of them.
 void Engine::on(const Configure& event) {
@@ -45,7 +45,7 @@ void Engine::forget_plans() {
   }
 }
 
-// Only noted: what follows from the node is made anew by the next settle(), because a cluster that
+// Only noted: what follows from the node is made again by the next settle(), because a cluster that
 // starts up tells thousands of nodes one after the other.
 void Engine::on(const NodeUpdate& event) {
   // The operator refuses nodes that cannot be used; here such a node is left out.
@@ -86,7 +86,7 @@ void Engine::remove_empty_nodes() {
 }
 
 // The next new node gets the index, so what waiting jobs know of this one goes: a claim of which a
-// node is missing is given up as a whole, and its job competes anew.
+// node is missing is given up as a whole, and its job competes again.
 void Engine::remove_node(NodeIndex node) {
   for (const auto& [order, job] : books_.table().all()) {
     std::erase(job->retry.nodes, node);
@@ -100,7 +100,7 @@ void Engine::remove_node(NodeIndex node) {
 }
 
 // To be called before any event that reads nodes. Changes of hardware give all nodes new ranks, so
-// everything that is kept by rank is made anew; a node that merely reports other memory, labels or
+// everything that is kept by rank is made again; a node that merely reports other memory, labels or
 // state touches that node alone.
 void Engine::settle() {
   cluster_.settle();

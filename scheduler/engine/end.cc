@@ -140,7 +140,7 @@ void Engine::to_pending(Job& job) {
   job.submit_time = now_;
   job.not_before = not_before_again();
   // Only what is wrong with the job or its nodes counts, and not how often others preempt it. It is
-  // counted anew after the release.
+  // counted again after the release.
   if (job.node_failures > cluster_.parameters().queue.max_batch_requeue) {
     job.held.set(HoldBy::kMaxRequeue);
     job.node_failures = 0;

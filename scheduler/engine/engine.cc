@@ -54,7 +54,7 @@ void Engine::step(base::Instant now, const Event& event) {
   now_ = now;
   if (about_cluster) finish_priorities();  // they follow from the nodes and accounts of before
   // A cluster that starts up, or a relist, tells thousands of nodes one after the other. What
-  // depends on all nodes is made anew once, with the first event that is about something else.
+  // depends on all nodes is made again once, with the first event that is about something else.
   const bool about_nodes =
       std::holds_alternative<NodeUpdate>(event) || std::holds_alternative<NodeRemove>(event);
   if (!about_nodes) {  // many nodes are settled once
@@ -136,7 +136,7 @@ void Engine::fire_timers() {
     const JobId id = grace_timers_.begin()->second;
     grace_timers_.erase(grace_timers_.begin());
     Job* job = books_.find(id);
-    // The timer is not taken back when the job ends sooner or starts anew, so it is checked whether
+    // The timer is not taken back when the job ends sooner or starts over, so it is checked whether
     // it still means this ending.
     if (job != nullptr && job->ending && !job->ending->killed && job->ending->grace_end <= now_) {
       kill(*job);

@@ -92,7 +92,7 @@ void Engine::restore_from_published(base::Instant now, std::vector<JobFacts> job
   books_.changed();
 }
 
-// Priorities have come out anew, so the queue is put in order before the first pass.
+// Priorities have come out again, so the queue is put in order before the first pass.
 void Engine::restore_usage(const UsageState& state, const std::vector<EndedJob>& ended) {
   priorities_.restore_usage(state, ended, now_);
   begin_priorities(false, [this](Job& job) { return priorities_.set(job, now_); });

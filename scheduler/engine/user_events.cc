@@ -179,7 +179,7 @@ void Engine::end_holds(Job& job) {
                   HoldBy::kImpossible});
 }
 
-// 13.2: the priority is computed anew. R9.3: age is the time in which the job could have started.
+// 13.2: the priority is computed again. R9.3: age is the time in which the job could have started.
 bool Engine::take_back(Job& job, std::initializer_list<HoldBy> holds) {
   const Holds before = job.held;
   for (const HoldBy hold : holds) job.held.clear(hold);
@@ -220,7 +220,7 @@ void Engine::cancel(Job& job) {
   decide_ending(job, std::move(cancelled));
 }
 
-// 13.5: the job ends without a grace time, and waits anew once its pods are gone.
+// 13.5: the job ends without a grace time, and waits again once its pods are gone.
 void Engine::on(const Requeue& event) {
   Job* job = books_.find(event.job);
   if (job != nullptr && job->is_array() && job->tasks->allocated > 0) {

@@ -63,7 +63,7 @@ class Components {
   void leave(Job& job, base::Instant now);
   // A kill that play() reported was turned into an ending of the job.
   void set_dying(Job& job, base::Instant now);
-  // 6.10: everything anew, in the order of the old lists.
+  // 6.10: everything again, in the order of the old lists.
   void rebuild(const std::vector<Job*>& tracked, base::Instant now);
   // What a new leader knows: puts the components together as they were published. The jobs are in
   // the job table and in NodeUsage. Invalid plans, and jobs in them that are not tracked, are left

@@ -168,7 +168,7 @@ void OwnTurns::configure() {
 
 // 1. Jobs whose partition is back take part again; those without a partition, or all if the gang is
 // off, leave and run on. (Slurm cancels jobs of a removed partition when it restarts, R6.22.)
-// 2. The components are made anew in the order of the old lists.
+// 2. The components are made again in the order of the old lists.
 void OwnTurns::rebuild() {
   std::vector<Job*> tracked;
   for (const auto& [order, job] : books_.allocated()) {

@@ -107,7 +107,7 @@ class JobBooks {
   void leave_nodes(Job& job, const std::vector<NodeIndex>& nodes);
   // It has left its nodes and is `next` from here on: pending, or a terminal state.
   void end(Job& job, JobState next);
-  // Makes the selector and the node usage anew: the nodes or the configuration changed.
+  // Makes the selector and the node usage again: the nodes or the configuration changed.
   void reshape();
 
   // --- claims of preemptors that wait for their victims (P14) ---
@@ -121,7 +121,7 @@ class JobBooks {
   // of a claim are. Nothing is decided: that the job waits follows from its user's wish. Does
   // nothing if it has a claim.
   void wait_for_room(Job& job);
-  // A claim holds until its victims must have been gone; then the job competes anew.
+  // A claim holds until its victims must have been gone; then the job competes again.
   void expire_claims(base::Instant now);
 
   // --- state and reason ---
@@ -170,7 +170,7 @@ class JobBooks {
   const Moves& moves() const { return moves_; }
   void forget_moves();
   void moved(const Job& job);
-  // The node was told anew, without a change of topology: other memory, or another number of pods.
+  // The node was told again, without a change of topology: other memory, or another number of pods.
   void node_changed(NodeIndex node) {
     usage_.node_changed(node);
     selector_->node_changed(cluster_.rank(node));

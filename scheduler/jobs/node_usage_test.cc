@@ -69,7 +69,7 @@ TEST_F(NodeUsageTest, MemoryIsTakenWhereAJobThatAskedForNoneIs) {
   EXPECT_EQ(letters(usage_.memory_taken()), "") << "memory is not managed";
   usage_.remove(all);
   usage_.remove(asks);
-  // Whether memory is managed is asked when a job enters, so everything begins anew.
+  // Whether memory is managed is asked when a job enters, so everything begins again.
   Configuration managed = configuration_;
   managed.cluster.memory = true;
   cluster_.configure(managed);

@@ -35,7 +35,7 @@ class TimeLimits {
   // The job has its allocation, and is about to lose it.
   void begun(const Job& job);
   void over(Job& job);
-  // Sets the job's timer anew. Clears it if the job is not limited, or never runs.
+  // Sets the job's timer again. Clears it if the job is not limited, or never runs.
   void arm(Job& job, base::Instant now);
   // Others of its component came or went at this instant, which may have brought its next turn
   // nearer. A timer computed as if the job ran without interruption is a lower bound already and
@@ -51,7 +51,7 @@ class TimeLimits {
 
   std::optional<base::Instant> next_due() const;
   // Returns the jobs that have reached their deadlines or limits by now, with the verdict of each,
-  // and sets the other timers anew. Job::ending of each is for the caller to set.
+  // and sets the other timers again. Job::ending of each is for the caller to set.
   template <typename Reached>
   void fire(base::Instant now, const Reached& reached) {
     while (Job* const job = take_late(now)) reached(*job, EndingVerdict::kDeadline);

@@ -123,7 +123,7 @@ bool Cluster::remove_node(std::string_view name) {
 // nodes came or went or the configuration changed, otherwise O(1). An index names a node for as
 // long as it exists, and a rank says where it stands now: of nodes that were told as n2, n10 and n1
 // the indexes are 0, 1 and 2, and the ranks 1, 2 and 0. Allocations hold indexes; sets of nodes are
-// by rank, and must be made anew when ranks change (topology_version_).
+// by rank, and must be made again when ranks change (topology_version_).
 void Cluster::settle() {
   if (settled_) return;
   settled_ = true;

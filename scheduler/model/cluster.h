@@ -3,7 +3,7 @@
 //
 // NodeIndex is stable while a node exists and may be reused afterwards. A *rank* is a node's
 // position in the natural sort of the names, and changes when a node comes or goes: code that keeps
-// ranks (a NodeSet) builds them anew when topology_version() has changed. The scheduler does this
+// ranks (a NodeSet) builds them again when topology_version() has changed. The scheduler does this
 // for the selectors: it makes new ones and adds all allocated jobs again.
 //
 // After the last of a series of changes call settle(); ranks, order and node sets are valid only
@@ -57,7 +57,7 @@ class Cluster {
   base::Status upsert_node(const NodeSpec& spec);
   // False when there is no such node.
   bool remove_node(std::string_view name);
-  // Works out ranks and node sets anew where a change made it necessary.
+  // Works out ranks and node sets again where a change made it necessary.
   void settle();
 
   // --- nodes ---
@@ -86,7 +86,7 @@ class Cluster {
   bool changes_topology(const NodeSpec& spec) const;
   // Changes with the topology and with every configure().
   std::uint64_t configuration_version() const { return configuration_version_ + topology_version_; }
-  // Nodes that were told anew since the last call, without a change of topology; a node may be
+  // Nodes that were told again since the last call, without a change of topology; a node may be
   // named twice, and may not exist any more.
   std::vector<NodeIndex> take_changed_nodes() { return std::exchange(changed_nodes_, {}); }
   // Returns true if there is something to settle or to take.

@@ -285,7 +285,7 @@ NodeSet Placement::base_nodes() const {
 }
 
 // The same conditions as base_nodes(), for one node. The two must agree, or a node that is told
-// anew would change the base.
+// again would change the base.
 bool Placement::in_base(int rank) const {
   const NodeSpec& node = cluster_.spec_at(rank);
   return cluster_.partition(base_.partition).nodes.test(rank) && !base_.excluded.test(rank) &&
@@ -294,7 +294,7 @@ bool Placement::in_base(int rank) const {
          base_.constraint.matches(node.features);
 }
 
-// Looks at the nodes again that were told anew since.
+// Looks at the nodes again that were told again since.
 void Placement::refresh_base() {
   for (; base_.seen < groups_.log().end(); ++base_.seen) {
     const int rank = groups_.log().at(base_.seen);

@@ -100,7 +100,7 @@ class Placement {
   struct Attempt;
   struct Wish;
   // Step 1: what depends on the request alone and not on other jobs. Kept while the request and the
-  // configuration are the same; nodes that were told anew are looked at again.
+  // configuration are the same; nodes that were told again are looked at again.
   struct Base {
     std::uint64_t groups_version = 0;  // NodeGroups::version(); 0 = nothing yet
     std::size_t seen = 0;              // position in its log

@@ -42,7 +42,7 @@ class Published {
   NodePlans plans_;
 };
 
-// A node on which every job runs for ever needs no timetable.
+// A node on which every job runs forever needs no timetable.
 TEST(NodePlans, PublishNothingWhereEveryJobRuns) {
   TrackedGang gang{"A1 B1", 0, gang::Unit::kNode};
   Published published{gang};

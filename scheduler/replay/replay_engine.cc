@@ -182,7 +182,7 @@ void ReplayEngine::release_unheld(Job& job) {
   turns().unhold(job);
 }
 
-// 13.2 as recorded: to release a waiting job that is not held gives it a priority anew, the lowest
+// 13.2 as recorded: to release a waiting job that is not held gives it a priority again, the lowest
 // so far under `basic`, and takes its nice value and the priority that it was given.
 void ReplayEngine::order_anew(Job& job) {
   admission_.withdraw(job);

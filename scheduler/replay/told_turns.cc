@@ -15,7 +15,7 @@ Newcomer ToldTurns::newcomer(const Job& job) const {
   return made;
 }
 
-// The unit follows from the configuration; after a change of it rebuild() makes the lists anew.
+// The unit follows from the configuration; after a change of it rebuild() makes the lists again.
 void ToldTurns::make_lists() {
   const ClusterParameters& parameters = cluster_.parameters();
   lists_.emplace(cluster_, unit_of(parameters), parameters.quirks);
@@ -62,7 +62,7 @@ void ToldTurns::unhold(Job& job) {
 
 // 1. A job without an entry gets one while it is suspended still, so the list takes it for a job
 //    that does not run (6.9 step 4).
-// 2. A job that was held is entered anew, at the end (6.9 step 1).
+// 2. A job that was held is entered again, at the end (6.9 step 1).
 // 3. A job that waits for its turn keeps its place, and the list is not told.
 void ToldTurns::resume_at_once(Job& job, bool held) {
   catch_up();
@@ -194,7 +194,7 @@ void ToldTurns::apply() {
 // switched off there are no lists, and all jobs that they had stopped go on.
 void ToldTurns::rebuild() {
   catch_up();
-  behind_.clear();  // the lists share their slots out anew
+  behind_.clear();  // the lists share their slots out again
   apart_ = false;
   std::vector<Place> places;
   if (lists_) places = lists_->places();

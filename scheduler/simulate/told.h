@@ -47,7 +47,7 @@ struct Step {
   std::vector<sched::JobId> suspended;  // after the step, by whatever
   // Multifactor: what the job got that this step submitted.
   std::optional<sched::Priority> priority;
-  std::vector<ExpectedStart> expected;  // what was told anew
+  std::vector<ExpectedStart> expected;  // what was told again
   friend bool operator==(const Step&, const Step&) = default;
 };
 

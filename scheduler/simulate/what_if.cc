@@ -66,11 +66,11 @@ class WhatIfRun {
   }
 
  private:
-  // Step 1. Without a job that runs, the scheduler may be due for ever (passes, periods) without
+  // Step 1. Without a job that runs, the scheduler may be due forever (passes, periods) without
   // anything coming of it; kPatience ends that. nullopt ends the simulation.
   std::optional<base::Instant> next_instant() {
     std::optional<base::Instant> next = driver_.scheduler().next_due();
-    // Wakes alone change nothing for ever when no job is left that they could help.
+    // Wakes alone change nothing forever when no job is left that they could help.
     const bool helps_nobody = active_ == 0 || (next && *next > helpful_until_ + kPatience);
     if (next_input_ == scenario_.inputs.size() && helps_nobody && !next_end(base::kNever)) {
       next.reset();

@@ -142,7 +142,7 @@ void Driver::step(base::Instant now, const Event& event) {
 }
 
 // Every wake at its own instant, as a caller that is never late. Bounded, so that a scheduler which
-// is due for ever fails the test instead of hanging it.
+// is due forever fails the test instead of hanging it.
 void Driver::run_until(base::Instant now) {
   constexpr int kWakesMax = 1'000'000;
   for (int i = 0; i < kWakesMax; ++i) {

@@ -6,7 +6,7 @@
 // waits, is held, has nodes or ends. Not compared:
 //
 // * messages and reasons, which a new leader tells once more;
-// * expected starts, which it works out anew;
+// * expected starts, which it works out again;
 // * whose turn it is once it differs. The order of jobs that share no node is not published, and a
 //   later job may bring them together: then they take turns in another order, and reach their time
 //   limits at other instants. The play ends there;

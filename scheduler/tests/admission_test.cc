@@ -189,7 +189,7 @@ TEST_F(Admission, R9_1_APriorityReleases) {
   EXPECT_EQ(state(driver, 1), JobState::kRunning);
 }
 
-// 13.2: the resume of a job that its user suspended while it waited gives it a priority anew, also
+// 13.2: the resume of a job that its user suspended while it waited gives it a priority again, also
 // if it cannot run anywhere: that is no wish, and a new leader does not know it yet.
 TEST_F(Admission, R13_2_AResumedJobThatFitsNowhereGoesBehindTheOthers) {
   const auto one = nodes("n", 1, 1);
@@ -203,7 +203,7 @@ TEST_F(Admission, R13_2_AResumedJobThatFitsNowhereGoesBehindTheOthers) {
   EXPECT_EQ(driver.view(1).eligible_time, at(3));
 }
 
-// As recorded, to release a job that is not held gives it a priority anew: under `basic` it goes
+// As recorded, to release a job that is not held gives it a priority again: under `basic` it goes
 // behind all others, and its nice value is gone. Otherwise nothing happens.
 TEST_F(Admission, R13_2_AsRecordedAReleasedJobGoesBehindTheOthers) {
   const auto one = nodes("n", 1, 1);

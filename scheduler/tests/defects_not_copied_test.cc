@@ -247,7 +247,7 @@ TEST(P14, WaitingPreemptorKeepsItsNodes) {
   EXPECT_EQ(states(driver, {2, 3}), "R-");
 }
 
-// … but not for ever: after KillWait + MessageTimeout it competes anew.
+// … but not forever: after KillWait + MessageTimeout it competes again.
 TEST(P14, TheClaimEnds) {
   const auto one = nodes("n", 1, 1);
   Driver driver{preempting(PreemptMode::kCancel, false,

@@ -24,7 +24,7 @@ TEST_F(Endings, T5_ACancelDuringARequeueStands) {
   EXPECT_EQ(state(2), JobState::kRunning);
 }
 
-// 13.5 and 7.7 step 2d: in no partition it would wait for ever.
+// 13.5 and 7.7 step 2d: in no partition it would wait forever.
 TEST_F(Endings, R13_5_NoRequeueWithoutAPartition) {
   const auto one = nodes("n", 1, 1);
   preempt_by_tier(PreemptMode::kRequeue, one);

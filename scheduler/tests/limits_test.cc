@@ -360,7 +360,7 @@ TEST_F(LimitsTest, AJobThatChangesItsQosCountsThere) {
   submit(tasks(4, 1));
   EXPECT_EQ(word(4), "refused");
   // Jobs 2 and 5: the count of gold survives the new configuration, in which everything is counted
-  // anew.
+  // again.
   gold().user_submit = 2;
   driver_->step(at(++clock_), Configure{std::make_shared<const Configuration>(c_)});
   submit(tasks(5, 1));

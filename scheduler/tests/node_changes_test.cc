@@ -1,6 +1,6 @@
 // Nodes that change while jobs wait and run: labels, memory, disk, pods and states, as pods of
 // others and administrators change them. Everything that is kept about nodes is brought up to date
-// by the changed node alone; here it is held against a scheduler that makes everything anew each
+// by the changed node alone; here it is held against a scheduler that makes everything again each
 // time.
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ constexpr int kNodes = 70;  // more than one word of a NodeSet
 constexpr int kSteps = 150;
 
 // One seed: a cluster whose nodes change between passes, and two schedulers that are told the same.
-// One keeps its sets of nodes and mends them, the other makes everything anew before each pass.
+// One keeps its sets of nodes and mends them, the other makes everything again before each pass.
 class ChangingNodes {
  public:
   ChangingNodes(std::uint64_t seed, SelectType select) : prng_{seed} {

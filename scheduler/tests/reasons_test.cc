@@ -208,7 +208,7 @@ TEST_F(Reasons, BeginTime) {
   request.begin_time = at(61);
   EXPECT_EQ(told({request}, 1), "may start at 1970-01-01T00:01:01Z at the earliest");
   EXPECT_EQ(reason, Reason::kBeginTime);
-  // A fact that stays: later, and in another configuration, nothing of it is told anew.
+  // A fact that stays: later, and in another configuration, nothing of it is told again.
   Driver driver{c, four, make_replay()};
   driver.step(at(1), Submit{request});
   EXPECT_EQ(last_word(driver, 1), "may start at 1970-01-01T00:01:01Z at the earliest");
@@ -253,7 +253,7 @@ TEST_F(Reasons, HeldAfterTooManyNodeFailures) {
     EXPECT_EQ(last_word(driver, 1),
               "its nodes failed more than the 1 times that are allowed; held until it is released");
     EXPECT_EQ(reason, Reason::kJobHoldMaxRequeue);
-    // They are counted anew after the release.
+    // They are counted again after the release.
     driver.step(at(10 * round + 15), Release{JobId{1}});
   }
 }

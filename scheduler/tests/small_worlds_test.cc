@@ -38,7 +38,7 @@ struct ModelJob {
   bool runs() const { return placed() && row != Row::kNone; }
 };
 
-// The whole model, in about 250 lines: it keeps no clock and no index, works everything out anew
+// The whole model, in about 250 lines: it keeps no clock and no index, works everything out again
 // from the list of jobs, and never asks the scheduler. It has two halves:
 //
 // 1. Placement. A pass takes jobs one by one (3.4) and places each by select/linear's rules (4.4).

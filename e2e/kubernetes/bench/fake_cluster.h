@@ -29,7 +29,7 @@ base::Status allow_turns(BenchApi& api, bool allowed);
 
 // Of a pod; without requests: null.
 nlohmann::json container(const nlohmann::json& requests);
-// A Job of ours; `spec` is merged into it.
+// A kubegang Job; `spec` is merged into it.
 nlohmann::json gang_job(const std::string& ns, const std::string& name, const nlohmann::json& spec);
 
 }  // namespace kubernetes_bench

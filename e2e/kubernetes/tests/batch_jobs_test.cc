@@ -91,7 +91,7 @@ TEST_F(BatchJobs, HaveNoPodsWhileTheyAreSuspended) {
   ASSERT_NO_FATAL_FAILURE(apply(batch_job("train", 2, "sleep 5", {{"suspend", true}})));
   ASSERT_NO_FATAL_FAILURE(wait_until(
       "it is suspended", [&] { return condition("train", "Suspended") == "True: JobSuspended"; }));
-  // There is no Job of ours: nothing is queued.
+  // There is no kubegang Job: nothing is queued.
   EXPECT_TRUE(get(job_path("train")).is_null());
   patch(batch_path("train"), {{"spec", {{"suspend", false}}}});
   ASSERT_NO_FATAL_FAILURE(wait_active("train", 2));
@@ -200,7 +200,7 @@ TEST_F(BatchJobs, GoAfterTheirPodsInTheForeground) {
   EXPECT_TRUE(get(job_path("train")).is_null());
 }
 
-// "Orphan" asks that whatever the Job owns lives on, which here is a Job of ours with its pods.
+// "Orphan" asks that whatever the Job owns lives on, which here is a kubegang Job with its pods.
 TEST_F(BatchJobs, GoOnAsJobsOfOursWhenTheyAreOrphaned) {
   ASSERT_NO_FATAL_FAILURE(apply(batch_job("train", 2, "sleep 8")));
   ASSERT_NO_FATAL_FAILURE(wait_active("train", 2));

@@ -1,5 +1,5 @@
 // A fixture for pods that others create: pods behind the scheduling gate kubegang.io/gang, and the
-// Job of ours that stands for a gang of them, which bears the label that names the gang.
+// kubegang Job that stands for a gang of them, which bears the label that names the gang.
 #pragma once
 
 #include <string>

@@ -188,13 +188,13 @@ TEST_F(JobSets, AsInTheExampleOfTwoStagesRun) {
 }
 
 // The pods of a driver and of its workers are made by two Jobs of Kubernetes' own controller. All
-// three are one gang, which takes turns with a job of ours. The driver's end is the set's success;
+// three are one gang, which takes turns with a kubegang job. The driver's end is the set's success;
 // JobSet then deletes the workers, and their gang is complete.
 TEST_F(JobSets, TakeTurnsAsOneGang) {
   ASSERT_NO_FATAL_FAILURE(submit_ready({.name = "other"}));
   ASSERT_NO_FATAL_FAILURE(apply(one_gang("train")));
   ASSERT_NO_FATAL_FAILURE(wait_until("its Job exists", [&] { return !job_of("train").is_null(); }));
-  // One Job of ours for the pods of both.
+  // One kubegang Job for the pods of both.
   EXPECT_EQ(job_of("train")["spec"]["adopted"].size(), 3U) << "the driver is one of them";
   ASSERT_NO_FATAL_FAILURE(wait_ready(name_of_job("train")));
   std::vector<std::string> of_workers;

@@ -64,7 +64,7 @@ class MpiJobs : public GatedPods {
 };
 
 // Launcher and workers are pods of two kinds that another operator creates; all three together are
-// one gang, which takes turns with a job of ours. The launcher's end ends the MPIJob, and with it
+// one gang, which takes turns with a kubegang job. The launcher's end ends the MPIJob, and with it
 // the gang.
 TEST_F(MpiJobs, TakeTurnsAsOneGang) {
   ASSERT_NO_FATAL_FAILURE(submit_ready({.name = "other"}));

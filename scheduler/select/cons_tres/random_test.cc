@@ -1,6 +1,6 @@
 // Goal: whatever is asked, in whatever order, nothing is over-committed and nothing is refused that
 // a dumb look at all nodes would grant. Method: seeded random worlds of a few nodes, random starts,
-// ends, suspensions and questions; after each step the books are worked out anew from the
+// ends, suspensions and questions; after each step the books are worked out again from the
 // allocations alone.
 #include <gtest/gtest.h>
 

@@ -331,7 +331,7 @@ SelectOutcome Linear::select(const SelectRequest& request) {
   SelectOutcome outcome;
   if (request.mode == SelectMode::kTestOnly) {
     // 3.8, 4.4.2: neither jobs nor memory matter. What asks per CPU for more memory than a node has
-    // waits for ever, as in Slurm 22.05; what asks so per node was sorted out before (4.2.2).
+    // waits forever, as in Slurm 22.05; what asks so per node was sorted out before (4.2.2).
     if (auto nodes = fit(request, request.nodes)) outcome.allocation = allocate(request, *nodes);
     return outcome;
   }
