@@ -194,7 +194,7 @@ TEST_F(Upgrade, EachPartIsReplacedAloneAndBackWhileGangsTakeTurns) {
   ASSERT_NO_FATAL_FAILURE(replace_operator("newer"));
 
   // Each task has started once, whichever operator led then.
-  ASSERT_NO_FATAL_FAILURE(wait_state(kArray, "Completed", seconds{60}));
+  ASSERT_NO_FATAL_FAILURE(wait_state(kArray, "Completed", seconds{180}));
   EXPECT_EQ(job(kArray).status.array->counts.succeeded, 15) << status_text(kArray);
   EXPECT_EQ(job(kArray).status.restarts.value_or(0), 0);
   ASSERT_NO_FATAL_FAILURE(wait_state("after", "Completed"));
