@@ -75,21 +75,22 @@ sys.exit(answer.decode() or "Error: the connection was closed")' "$dir/records-c
 deny "a stranger asks it" "Error" directly
 deny "an administrator asks it" "only the API server may ask" directly "$dir/admin.crt" "$dir/admin.key"
 
-# While it is away the API server does not know what is in a namespace, so none goes: until it is back, or its APIService is gone.
+# While it is away the API server does not know what is in a namespace, so none goes: until it is back, or its
+# APIService is gone. The namespace controller tries again once a minute at the latest.
 is_stuck() { k get namespace "$1" -o jsonpath='{.status.conditions[?(@.type=="NamespaceDeletionDiscoveryFailure")].status}' | grep -q True; }
 is_gone() { ! k get namespace "$1" >/dev/null 2>&1; }
 is_away() { ! is_available; }
 without_records() {  # NAMESPACE
   k create namespace "$1" >/dev/null
   kill "$records_pid"
-  wait_for 60 "the API of the records to be away" is_away
+  wait_for 120 "the API of the records to be away" is_away
   k delete namespace "$1" --wait=false >/dev/null
-  wait_for 90 "the namespace that cannot go" is_stuck "$1"
+  wait_for 240 "the namespace that cannot go" is_stuck "$1"
 }
 without_records one-that-waits
 start_records
-wait_for 90 "the API of the records, again" is_available
-wait_for 90 "the namespace to go with it" is_gone one-that-waits
+wait_for 240 "the API of the records, again" is_available
+wait_for 240 "the namespace to go with it" is_gone one-that-waits
 without_records another-that-waits
 k delete apiservice v1alpha1.records.kubegang.io >/dev/null
-wait_for 90 "the namespace to go without the APIService" is_gone another-that-waits
+wait_for 240 "the namespace to go without the APIService" is_gone another-that-waits
