@@ -38,7 +38,8 @@ std::vector<PrioTerm> terms_of(const sched::PriorityParameters& parameters,
           {"QOS", "qos", parameters.weight_qos, factors.qos},
           tres("CPUS", "cpus", Tres::kCpu),
           tres("MEMORY", "memory", Tres::kMemory),
-          tres("NODES", "nodes", Tres::kNode)};
+          tres("NODES", "nodes", Tres::kNode),
+          tres("GPUS", "gpus", Tres::kGpu)};
 }
 
 // The scheduler computes them: `standing` has one that was made from the same objects as the

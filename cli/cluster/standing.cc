@@ -142,7 +142,7 @@ base::Result<Standing> read_standing(const Session& session,
   if (!policies) return policies.error();
   // Few users may list nodes, and most weights do not need them.
   if (!read_nodes && counts_nodes(standing.configuration.cluster.priority)) {
-    return read_nodes.error().with_context("the weights jobSize, cpus, memory and nodes");
+    return read_nodes.error().with_context("the weights jobSize, cpus, memory, nodes and gpus");
   }
 
   sched::Scheduler& scheduler = standing.scheduler;

@@ -9,6 +9,7 @@
 #include "api/scheduler_config.h"
 #include "api/usage_record.h"
 #include "cli/testing/program_fixture.h"
+#include "kube/api/node.h"
 
 namespace cli {
 namespace {
@@ -63,8 +64,11 @@ class StandingTest : public ProgramTest {
     add_waiting("team-b", "wide", 1, 2);
     add_waiting("team-a", "small", 2, 1);
   }
-  void add_waiting(const std::string& ns, const std::string& name, int id, int nodes) {
-    add_job(ns, name, {.resources = {.nodes = kube::JobNodes{.min = nodes}}},
+  void add_waiting(const std::string& ns, const std::string& name, int id, int nodes,
+                   std::vector<kube::JobDevice> devices = {}) {
+    add_job(ns, name,
+            {.resources = {.nodes = kube::JobNodes{.min = nodes},
+                           .devices_of_job = std::move(devices)}},
             {.state = kube::JobState::kPending,
              .job_id = id,
              .submit_time = now(),
@@ -118,12 +122,25 @@ TEST_F(StandingTest, PrioShowsWhatEachFactorCounts) {
   EXPECT_EQ(all[0]["factors"]["fairShare"], 1000);
 }
 
+// Two of the four GPUs of the partition are half of the points.
+TEST_F(StandingTest, PrioShowsWhatGpusCount) {
+  ASSERT_TRUE(client_.remove<kube::SchedulerConfig>({"", "default"}, {}).ok());
+  accept<kube::SchedulerConfig>(
+      "default", {{"priority", {{"type", "Multifactor"}, {"weights", {{"gpus", 100}}}}}});
+  const nlohmann::json gpus{{"status", {{"allocatable", {{"nvidia.com/gpu", "4"}}}}}};
+  ASSERT_TRUE(client_.patch_status<kube::Node>({.ns = "", .name = "n1"}, gpus).ok());
+  add_waiting("team-a", "gpus", 3, 1, {{"gpu", "", 2}});
+  const std::string shown = squeezed(run({"prio", "-n", "team-a"}).out);
+  EXPECT_THAT(shown, HasSubstr("JOBID PARTITION USER PRIORITY GPUS NICE\n"));
+  EXPECT_THAT(shown, HasSubstr("3 batch team-a 50 50 0\n"));
+}
+
 // Users of a namespace mostly may not list nodes.
 TEST_F(StandingTest, PrioNeedsNodesOnlyForWeightsOfSizes) {
   server_.fail_next("list", "nodes", 403);
   const Ran refused = run({"prio", "-n", "team-a"});
   EXPECT_EQ(refused.code, kExitFailed);
-  EXPECT_THAT(refused.err, HasSubstr("the weights jobSize, cpus, memory and nodes: "));
+  EXPECT_THAT(refused.err, HasSubstr("the weights jobSize, cpus, memory, nodes and gpus: "));
   ASSERT_TRUE(client_.remove<kube::SchedulerConfig>({"", "default"}, {}).ok());
   accept<kube::SchedulerConfig>(
       "default", {{"priority", {{"type", "Multifactor"}, {"weights", {{"fairShare", 1000}}}}}});

@@ -49,7 +49,8 @@ std::string tres(const SprioRow& row) {
     const char* name;
     const char* word;
   };
-  for (const Kind& kind : {Kind{"cpus", "cpu"}, Kind{"memory", "mem"}, Kind{"nodes", "node"}}) {
+  for (const Kind& kind : {Kind{"cpus", "cpu"}, Kind{"memory", "mem"}, Kind{"nodes", "node"},
+                           Kind{"gpus", "gres/gpu"}}) {
     if (term_of(row, kind.name).weight == 0) continue;
     text += (text.empty() ? "" : ",") + std::string{kind.word} + "=" + points(row, kind.name);
   }
