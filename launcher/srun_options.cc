@@ -108,10 +108,10 @@ constexpr std::array kOptions = {
     Option{'\0', "use-min-nodes", Takes::kNothing, Effect::kNone},
     Option{'\0', "spread-job", Takes::kNothing, Effect::kNone},
     Option{'C', "constraint", Takes::kValue, Effect::kMissing},
-    Option{'G', "gpus", Takes::kValue, Effect::kMissing},
-    Option{'\0', "gres", Takes::kValue, Effect::kMissing},
-    Option{'\0', "gpus-per-task", Takes::kValue, Effect::kMissing},
-    Option{'\0', "gpus-per-node", Takes::kValue, Effect::kMissing},
+    Option{'G', "gpus", Takes::kValue, Effect::kSet},
+    Option{'\0', "gres", Takes::kValue, Effect::kSet},
+    Option{'\0', "gpus-per-task", Takes::kValue, Effect::kSet},
+    Option{'\0', "gpus-per-node", Takes::kValue, Effect::kSet},
     Option{'\0', "gpu-bind", Takes::kValue, Effect::kMissing},
     Option{'\0', "container-image", Takes::kValue, Effect::kMissing},
     Option{'\0', "container-mounts", Takes::kValue, Effect::kMissing},
@@ -299,10 +299,29 @@ base::Status set_units(std::string_view name, const std::string& value, SrunOpti
   return {};
 }
 
+void set_text(std::string_view name, const std::string& value, SrunOptions& options) {
+  const std::pair<std::string_view, std::string*> texts[] = {
+      {"nodelist", &options.nodelist},
+      {"exclude", &options.exclude},
+      {"output", &options.output},
+      {"error", &options.error},
+      {"input", &options.input},
+      {"chdir", &options.directory},
+      {"job-name", &options.job_name},
+      {"export", &options.exports},
+      {"gpus", &options.gpus},
+      {"gpus-per-node", &options.gpus_per_node},
+      {"gpus-per-task", &options.gpus_per_task},
+      {"gres", &options.gres},
+      {"jobid", &options.job_id}};
+  for (const auto& [text_name, text] : texts) {
+    if (name == text_name) *text = value;
+  }
+}
+
 base::Status apply(const Option& option, const std::string& value, SrunOptions& options) {
   const std::string_view name = option.name;
-  const bool asks_for_nothing = name == "gres" && value == "none";
-  if (option.effect == Effect::kMissing && !asks_for_nothing) {
+  if (option.effect == Effect::kMissing) {
     return invalid_argument("--" + std::string{name} + ": is not there yet; leave it out");
   }
   if (name == "ntasks") return set_number(options.tasks, name, value, 1);
@@ -328,19 +347,8 @@ base::Status apply(const Option& option, const std::string& value, SrunOptions& 
     }
     options.appends = first == 'a';
   }
-  const std::pair<std::string_view, std::string*> texts[] = {
-      {"nodelist", &options.nodelist},
-      {"exclude", &options.exclude},
-      {"output", &options.output},
-      {"error", &options.error},
-      {"input", &options.input},
-      {"chdir", &options.directory},
-      {"job-name", &options.job_name},
-      {"export", &options.exports},
-      {"jobid", &options.job_id}};
-  for (const auto& [text_name, text] : texts) {
-    if (name == text_name) *text = value;
-  }
+  set_text(name, value, options);
+  if (name == "gpus-per-task") options.variables["SLURM_GPUS_PER_TASK"] = value;
   const std::pair<std::string_view, bool*> flags[] = {
       {"exact", &options.is_exact},
       {"exclusive", &options.is_exact},
@@ -615,6 +623,37 @@ int nodes_otherwise(const SrunOptions& options, const std::vector<std::string>& 
   return required > 0 ? required : allowed;
 }
 
+// A step has all GPUs that its job has on its nodes: nothing keeps book of which of them are
+// another step's. So it may ask for so many, or for none.
+base::Status check_gpus(const SrunOptions& options, std::size_t nodes, const Variable& variable) {
+  const auto own = static_cast<std::size_t>(number_in(variable, "SLURM_GPUS_ON_NODE").value_or(0));
+  const auto all = variable("SLURM_GPUS");
+  const std::size_t of_job = all ? devices_in(*all) : own * nodes;
+  const auto asks_for_none = [](const std::string& text) {
+    return text.empty() || text == "0" || text == "none";
+  };
+  for (const auto& [name, text] : {std::pair{"gres", &options.gres},
+                                   {"gpus-per-node", &options.gpus_per_node},
+                                   {"gpus", &options.gpus}}) {
+    if (asks_for_none(*text)) continue;
+    const std::string option = std::string{"--"} + name;
+    const bool is_gres = option == "--gres";
+    if (is_gres && (!text->starts_with("gpu") || text->find(',') != std::string::npos)) {
+      return invalid_argument(option + " " + *text + ": is not there yet; leave it out");
+    }
+    const std::size_t count = is_gres && *text == "gpu" ? 1 : devices_in(*text);
+    if (count == own || (option == "--gpus" && count == of_job)) continue;
+    return invalid_argument(option + " " + *text + ": a step has all GPUs of its job, " +
+                            std::to_string(own) +
+                            " on this node; leave it out, or use --gpus-per-task");
+  }
+  const std::size_t each =
+      asks_for_none(options.gpus_per_task) ? 0 : devices_in(options.gpus_per_task);
+  if (each <= own) return {};
+  return invalid_argument("--gpus-per-task " + options.gpus_per_task + ": the job has " +
+                          std::to_string(own) + " on this node");
+}
+
 // 1. how many nodes: -N, else the job's, or those that -w names; at least those that -w names
 // 2. how many tasks: -n, else the job's, else --ntasks-per-node on each node, else as many as -c
 //    has CPUs for, else one
@@ -626,11 +665,11 @@ base::Result<StepPlan> plan_step(const SrunOptions& options, const Variable& var
   StepPlan plan;
   StepRequest& request = plan.request;
   set_manner(options, request);
-  if (options.distribution == Distribution::kArbitrary) {
-    const base::Status status = arrange(options, *list, request);
-    if (!status) return status.error();
-    return plan;
-  }
+  base::Status status = check_gpus(options, list->size(), variable);
+  const bool is_arranged = options.distribution == Distribution::kArbitrary;
+  if (status && is_arranged) status = arrange(options, *list, request);
+  if (!status) return status.error();
+  if (is_arranged) return plan;
   auto required = required_of(options.nodelist, *list);
   if (!required) return required.error();
   const auto most = options.nodes_max ? options.nodes_max : options.nodes;

@@ -149,6 +149,30 @@ TEST(StepPlan, ExactIsWhatSaysItOrCountsCpusThatAreNotShared) {
   EXPECT_TRUE(planned({"-n3", "--exact", "-O", "a"}).is_exact);
 }
 
+// Nothing keeps book of a part of the job's GPUs, so a step has all of them.
+TEST(StepPlan, HasAllGpusOfItsJob) {
+  std::map<std::string, std::string> variables{{"SLURM_JOB_NODELIST", "n[1-2]"},
+                                               {"SLURM_GPUS_ON_NODE", "4"}};
+  const auto says = [&](const std::string& option) {
+    const auto plan = plan_step(read({option, "a"}), of(variables));
+    return plan.ok() ? "" : plan.error().message;
+  };
+  for (const char* option : {"--gres=gpu:4", "--gres=gpu:a100:4", "--gpus-per-node=4", "-G4", "-G8",
+                             "--gpus-per-task=1", "--gres=none", "--gpus=0"}) {
+    EXPECT_EQ(says(option), "") << option;
+  }
+  EXPECT_EQ(says("--gres=gpu:1"),
+            "--gres gpu:1: a step has all GPUs of its job, 4 on this node; leave it out, or use "
+            "--gpus-per-task");
+  EXPECT_THAT(says("--gpus=5"), HasSubstr("--gpus 5: a step has all GPUs"));
+  EXPECT_EQ(says("--gres=nic:1"), "--gres nic:1: is not there yet; leave it out");
+  EXPECT_EQ(says("--gpus-per-task=5"), "--gpus-per-task 5: the job has 4 on this node");
+  variables["SLURM_GPUS"] = "5";  // shared out unevenly
+  EXPECT_EQ(says("--gpus=5"), "");
+  variables.erase("SLURM_GPUS_ON_NODE");
+  EXPECT_THAT(says("--gres=gpu"), HasSubstr("0 on this node"));
+}
+
 // SOURCE: recorded: who takes the number of nodes away means with -w those that it names.
 TEST(StepPlan, NamedNodesCountWhereNothingElseDoes) {
   SrunOptions options = read({"-w", "n2", "a"});

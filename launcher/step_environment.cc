@@ -27,16 +27,23 @@ std::vector<std::string> entries_of(std::string_view text) {
   return entries;
 }
 
-// "2", "a100:2", "a100:1,v100:1".
-std::size_t devices_per_task(const std::string& text) {
+}  // namespace
+
+void add_devices(Environment& environment, const Environment& own) {
+  for (const char* name :
+       {"SLURM_GPUS_ON_NODE", "SLURM_JOB_GPUS", "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"}) {
+    const auto value = value_of(own, name);
+    if (value && !value_of(environment, name)) set(environment, name, *value);
+  }
+}
+
+std::size_t devices_in(const std::string& text) {
   std::size_t all = 0;
   for (const std::string& entry : entries_of(text)) {
     all += number_of(entry.substr(entry.rfind(':') + 1), 1);
   }
   return all;
 }
-
-}  // namespace
 
 std::vector<std::uint32_t> read_per_node_list(std::string_view text) {
   std::vector<std::uint32_t> values;
@@ -69,6 +76,7 @@ JobNodes job_nodes(const Environment& environment) {
   nodes.cpus = read_per_node_list(value_or(environment, "SLURM_JOB_CPUS_PER_NODE", ""));
   if (names) nodes.names = *names;
   nodes.own = number_of(value_or(environment, "SLURM_NODEID", "0"), 0);
+  add_devices(nodes.devices, environment);
   if (!nodes.names.empty() && nodes.names.size() == nodes.cpus.size() &&
       nodes.own < nodes.names.size()) {
     return nodes;
@@ -103,6 +111,10 @@ TaskSet task_set(const StepRequest& request, const StepPlacement& placement, std
   const auto put = [&](const char* name, const std::string& value) {
     launcher::set(environment, name, value);
   };
+  // What the script has changed itself stays.
+  if (layout.nodes[place] != nodes.own) {
+    for (const std::string& entry : nodes.devices) std::erase(environment, entry);
+  }
   for (const char* name : {"SLURM_STEP_ID", "SLURM_STEPID"}) put(name, std::to_string(step_id));
   for (const char* name : {"SLURM_NNODES", "SLURM_STEP_NUM_NODES"}) {
     put(name, std::to_string(names.size()));
@@ -150,7 +162,7 @@ TaskSet task_set(const StepRequest& request, const StepPlacement& placement, std
 
 void bind_devices(Environment& environment, std::size_t local) {
   const auto asked = value_of(environment, "SLURM_GPUS_PER_TASK");
-  const std::size_t each = asked ? devices_per_task(*asked) : 0;
+  const std::size_t each = asked ? devices_in(*asked) : 0;
   if (each == 0 || each > kDevicesMax || local > kDevicesMax) return;
   for (const char* name : {"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"}) {
     const auto list = value_of(environment, name);

@@ -18,6 +18,7 @@ struct JobNodes {
   std::vector<std::string> names;
   std::vector<std::uint32_t> cpus;  // of the job on each
   std::uint32_t own = 0;            // index of the one that this is
+  Environment devices{};            // variables of the devices of this one's pod
 };
 // Of SLURM_JOB_NODELIST, SLURM_JOB_CPUS_PER_NODE and SLURM_NODEID. Without them, or if they do not
 // go together, the job has one node.
@@ -32,6 +33,13 @@ std::string pmi_job(const StepRequest& request, std::uint32_t step_id);
 // What the launcher of layout.nodes[place] runs of a step.
 TaskSet task_set(const StepRequest& request, const StepPlacement& placement, std::size_t place,
                  std::uint32_t step_id, const JobNodes& nodes);
+
+// Adds the variables of devices that the environment lacks. Nodes of a job may have different ones,
+// so task_set() leaves out those of the node where srun was called, and each launcher adds its own.
+void add_devices(Environment& environment, const Environment& own);
+
+// "2", "a100:2", "a100:1,v100:1": how many devices that are.
+std::size_t devices_in(const std::string& text);
 
 // Leaves a task its own GPUs in CUDA_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES, as many as
 // SLURM_GPUS_PER_TASK says: those of the node in the order of its tasks, of which this is number

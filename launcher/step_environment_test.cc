@@ -63,6 +63,27 @@ TEST(TaskSet, HasTheRanksProgramsAndVariablesOfItsNode) {
               Contains("SLURM_CPUS_ON_NODE=2"));
 }
 
+// Nodes of a job may have different GPUs. What a script has set itself goes everywhere.
+TEST(TaskSet, LeavesTheDevicesOfAnotherNodeToItsLauncher) {
+  const Environment of_pod{"SLURM_JOB_NODELIST=n[1-2]", "SLURM_JOB_CPUS_PER_NODE=1(x2)",
+                           "SLURM_GPUS_ON_NODE=4", "CUDA_VISIBLE_DEVICES=0,1,2,3",
+                           "SLURM_JOB_GPUS=0,1,2,3"};
+  const JobNodes nodes = job_nodes(of_pod);
+  StepRequest request{.tasks = 2, .nodes = 2, .programs = {{"a"}}, .environment = of_pod};
+  set(request.environment, "SLURM_JOB_GPUS", "7");
+  const StepPlacement placement{
+      .layout = {.nodes = {0, 1}, .places = {0, 1}}, .cpus = {1, 1}, .tasks = {1, 1}};
+  EXPECT_THAT(task_set(request, placement, 0, 7, nodes).environment,
+              Contains("CUDA_VISIBLE_DEVICES=0,1,2,3"));
+  Environment there = task_set(request, placement, 1, 7, nodes).environment;
+  EXPECT_FALSE(value_of(there, "CUDA_VISIBLE_DEVICES"));
+  EXPECT_FALSE(value_of(there, "SLURM_GPUS_ON_NODE"));
+  add_devices(there, {"SLURM_GPUS_ON_NODE=1", "CUDA_VISIBLE_DEVICES=0", "SLURM_JOB_GPUS=0"});
+  EXPECT_EQ(value_of(there, "SLURM_GPUS_ON_NODE"), "1");
+  EXPECT_EQ(value_of(there, "CUDA_VISIBLE_DEVICES"), "0");
+  EXPECT_EQ(value_of(there, "SLURM_JOB_GPUS"), "7");
+}
+
 // --gpus-per-task=2 of four GPUs: the second task has the last two.
 TEST(BindDevices, ATaskSeesItsOwn) {
   const auto seen = [](const std::string& each, const std::string& all, std::size_t local,

@@ -26,6 +26,11 @@ constexpr std::size_t kPipeBytesMax = 1U << 20U;
 // Messages that wait for the start of the tasks before input is held back.
 constexpr std::size_t kEarlyMax = 16;
 
+TaskSet with_own_devices(TaskSet set) {
+  add_devices(set.environment, own_environment());
+  return set;
+}
+
 }  // namespace
 
 struct TaskGroup::Task {
@@ -42,7 +47,10 @@ struct TaskGroup::Task {
 };
 
 TaskGroup::TaskGroup(Loop& loop, std::string node, TaskSet set, Calls calls)
-    : loop_{loop}, node_{std::move(node)}, set_{std::move(set)}, calls_{std::move(calls)} {}
+    : loop_{loop},
+      node_{std::move(node)},
+      set_{with_own_devices(std::move(set))},
+      calls_{std::move(calls)} {}
 
 TaskGroup::~TaskGroup() {
   signal(SIGKILL);
