@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "slurm/exit_code.h"
 #include "slurm/quantities.h"
 #include "slurm/text.h"
 
@@ -90,6 +91,11 @@ void fix_nodes(int nodes, sched::JobRequest& request) {
   request.max_nodes = request.min_nodes = nodes;
 }
 
+// SOURCE: recorded: slurmctld refuses these, so sbatch ends with 1.
+base::Error refused(std::string sentence) {
+  return {kEndsWithOne, std::move(sentence)};
+}
+
 // What the numbers of one request say of each other. SOURCE: Slurm 22.05, sbatch(1) and what it
 // refuses.
 class Settling {
@@ -110,7 +116,7 @@ class Settling {
       if (const base::Status status = settle(all); !status) return status;
     }
     if (!request_.devices_per_task.empty() && !request_.tasks) {
-      return base::invalid_argument("--gpus-per-task: needs --ntasks, --gpus or --nodes, too");
+      return refused("--gpus-per-task: needs --ntasks, --gpus or --nodes, too");
     }
     return {};
   }
@@ -127,8 +133,7 @@ class Settling {
       return {};
     }
     if (!request_.tasks || *request_.tasks % each != 0) {
-      return base::invalid_argument(
-          "--ntasks-per-gpu: needs GPUs, or a number of tasks that it divides");
+      return refused("--ntasks-per-gpu: needs GPUs, or a number of tasks that it divides");
     }
     request_.devices_of_job = {
         {.kind = {.name = std::string{kGpu}, .type = {}}, .count = *request_.tasks / each}};
@@ -145,22 +150,21 @@ class Settling {
       const bool fits = all.count % on_node == 0 && nodes >= request_.min_nodes &&
                         (!request_.max_nodes || nodes <= *request_.max_nodes);
       if (!fits) {
-        return base::invalid_argument(name + ": --nodes times " + std::to_string(on_node) +
-                                      " on each come to another number");
+        return refused(name + ": --nodes times " + std::to_string(on_node) +
+                       " on each come to another number");
       }
       fix_nodes(nodes, request_);
     }
     if (const int of_task = of(request_.devices_per_task); of_task > 0) {
       const int tasks = all.count / of_task;
       if (all.count % of_task != 0 || (request_.tasks && *request_.tasks != tasks)) {
-        return base::invalid_argument(name + ": is not the number of tasks times " +
-                                      std::to_string(of_task) + " of --gpus-per-task");
+        return refused(name + ": is not the number of tasks times " + std::to_string(of_task) +
+                       " of --gpus-per-task");
       }
       request_.tasks = tasks;
     }
     if (all.count < request_.min_nodes) {
-      return base::invalid_argument(name + ": less than --nodes " +
-                                    std::to_string(request_.min_nodes));
+      return refused(name + ": less than --nodes " + std::to_string(request_.min_nodes));
     }
     if (request_.max_nodes) request_.max_nodes = std::min(*request_.max_nodes, all.count);
     return {};
