@@ -21,6 +21,9 @@ std::vector<Decision> Scheduler::take_decisions() {
 std::optional<base::Instant> Scheduler::next_due() const {
   return engine_->next_due();
 }
+void Scheduler::rest_at_least(base::Duration rest) {
+  engine_->rest_at_least(rest);
+}
 std::vector<NodePlan> Scheduler::take_plans(base::Instant now) {
   return engine_->take_plans(now);
 }

@@ -79,6 +79,8 @@ class Scheduler {
   // instant of the last step. Ticks that only rotate are not due: they are played when something
   // else happens.
   std::optional<base::Instant> next_due() const;
+  // From the next one on passes of the backfill are so far apart at least, whatever their interval.
+  void rest_at_least(base::Duration rest);
 
   // The plans of the nodes whose list or run(t) from c on differs from what was taken last (after a
   // restore: from what was published). A node without contention has no entries.

@@ -41,7 +41,9 @@ void BackfillSchedule::run(base::Instant now) {
     return;
   }
   if (!pass_.active()) pass_.begin(now);
-  if (pass_.step(now, kRecordsPerStep)) next_ = now + parameters.backfill.interval;
+  if (pass_.step(now, kRecordsPerStep)) {
+    next_ = now + std::max(parameters.backfill.interval, rest_min_);
+  }
 }
 
 }  // namespace sched

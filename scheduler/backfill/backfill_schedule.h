@@ -23,6 +23,8 @@ class BackfillSchedule {
   // Nobody reads plans from now on, so with sched/builtin, whose estimates are nothing else, none
   // are made.
   void tell_no_plans() { tells_plans_ = false; }
+  // From the next pass on passes are so far apart at least.
+  void rest_at_least(base::Duration rest) { rest_min_ = rest; }
 
   // When the next step is due, not before now; nullopt = none is unless something changes.
   std::optional<base::Instant> next_due(base::Instant now) const;
@@ -47,6 +49,7 @@ class BackfillSchedule {
   BackfillPass& pass_;
   StartEstimates& estimates_;
   bool tells_plans_ = true;
+  base::Duration rest_min_{0};
   base::Instant next_{base::Instant::min()};  // no pass begins before
 };
 

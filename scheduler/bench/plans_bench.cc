@@ -11,6 +11,7 @@
 
 #include "base/prng.h"
 #include "scheduler/bench/workload.h"
+#include "scheduler/forecast/forecast.h"
 #include "scheduler/simulate/what_if.h"
 
 namespace bench {
@@ -158,6 +159,33 @@ void backfill(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations() * kPlanned);
 }
 BENCHMARK(backfill)->Name("Backfill")->Arg(1000)->UseManualTime()->Unit(benchmark::kMillisecond);
+
+// When a job would start behind 4,000 that wait.
+void foretell(benchmark::State& state) {
+  constexpr int kWaiting = 4'000;
+  const auto nodes = static_cast<int>(state.range(0));
+  const Setup made = planned_setup(nodes);
+  World world{made, Timing::kOwn};
+  fill_and_queue(world, nodes, kWaiting);
+  world.settle();
+  ForecastQuestion question;
+  question.request = nodes_job(4);
+  question.request.id = JobId{1'000'000};
+  question.request.time_limit = std::chrono::minutes{60};
+  Stopwatch stopwatch{state};
+  for (auto _ : state) {
+    Forecast answer;
+    stopwatch.measure([&] {
+      question.state = world.scheduler().copy(world.now());
+      question.state.configuration = std::make_shared<const Configuration>(made.configuration);
+      answer = forecast(question);
+    });
+    if (answer.outcome != Forecast::Outcome::kStarts) state.SkipWithError("it does not start");
+    state.counters["minutes"] = std::chrono::duration<double, std::ratio<60>>{answer.start - world.now()}.count();
+  }
+}
+BENCHMARK(foretell)->Name("Forecast")->Arg(1000)->UseManualTime()->Iterations(1)->Unit(
+    benchmark::kMillisecond);
 
 // Under its own timing, with ten jobs waiting for each node: an interval passes, and nothing has
 // changed; or a job has ended early, and the plan is brought up to date.

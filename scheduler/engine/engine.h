@@ -60,6 +60,7 @@ class Engine : private PassActions, private gang::TurnEvents {
   std::vector<JobId> jobs() const;
   std::vector<JobId> head_of_queue(std::size_t jobs_max) const;
   virtual std::optional<base::Instant> next_due();
+  void rest_at_least(base::Duration rest) { backfill_schedule_.rest_at_least(rest); }
   std::vector<NodePlan> take_plans(base::Instant now) { return turns_->take_plans(now); }
   std::vector<JobRun> take_runs() { return turns_->take_runs(); }
   std::vector<JobRun> open_runs() { return turns_->open_runs(); }

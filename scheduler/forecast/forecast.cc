@@ -11,11 +11,16 @@
 namespace sched {
 namespace {
 
+// What is far away need not be foretold to the second, since hardly a job uses its limit up: passes
+// of the backfill are as far apart as one part in so many of the time that has gone by. Each of
+// them costs most of a step.
+constexpr int kCoarse = 30;
+
 // One forecast. Jobs end at their limits.
 class ForecastRun {
  public:
   ForecastRun(const ForecastQuestion& question, const ForecastBounds& bounds)
-      : bounds_{bounds}, now_{question.state.now}, id_{question.request.id} {
+      : bounds_{bounds}, began_{question.state.now}, now_{began_}, id_{question.request.id} {
     take_over(question.state);
     JobRequest request = question.request;
     request.hold = request.suspend = false;
@@ -33,6 +38,7 @@ class ForecastRun {
       }
       if (bounds_.gives_up()) break;
       now_ = *next;
+      scheduler_.rest_at_least((now_ - began_) / kCoarse);
       end_jobs_at_limits();
       const auto due = scheduler_.next_due();
       if (!is_answered_ && due && *due <= now_) tell(Wake{});
@@ -209,6 +215,7 @@ class ForecastRun {
 
   const ForecastBounds& bounds_;
   Scheduler scheduler_{Options{.publishes = false, .tells_starts = false}};
+  const base::Instant began_;
   base::Instant now_;
   const JobId id_;
   ComingEnds ends_;
