@@ -181,11 +181,16 @@ void foretell(benchmark::State& state) {
       answer = forecast(question);
     });
     if (answer.outcome != Forecast::Outcome::kStarts) state.SkipWithError("it does not start");
-    state.counters["minutes"] = std::chrono::duration<double, std::ratio<60>>{answer.start - world.now()}.count();
+    state.counters["minutes"] =
+        std::chrono::duration<double, std::ratio<60>>{answer.start - world.now()}.count();
   }
 }
-BENCHMARK(foretell)->Name("Forecast")->Arg(1000)->UseManualTime()->Iterations(1)->Unit(
-    benchmark::kMillisecond);
+BENCHMARK(foretell)
+    ->Name("Forecast")
+    ->Arg(1000)
+    ->UseManualTime()
+    ->Iterations(1)
+    ->Unit(benchmark::kMillisecond);
 
 // Under its own timing, with ten jobs waiting for each node: an interval passes, and nothing has
 // changed; or a job has ended early, and the plan is brought up to date.
