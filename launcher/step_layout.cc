@@ -54,7 +54,8 @@ std::vector<std::uint32_t> nodes_now(const StepRequest& request, std::span<const
   std::vector<std::uint32_t> candidates;
   for (std::uint32_t node = 0; node < rooms.size(); ++node) {
     const NodeRoom& room = rooms[node];
-    if (!room.is_here || (!request.is_exact && !request.overlaps && room.used > 0)) continue;
+    const bool is_lost = !room.is_here && !room.is_coming;
+    if (is_lost || (!request.is_exact && !request.overlaps && room.used > 0)) continue;
     if (may_crowd || free_cpus(request, room) > 0) candidates.push_back(node);
   }
   // Nodes without a step come before those that have room left, as in Slurm.
@@ -237,7 +238,8 @@ std::vector<std::uint32_t> distribute(const StepRequest& request,
 
 // 1. could it ever run: on the job's nodes, all of them here and free
 // 2. does it fit now
-// 3. if not: is it for want of room, or of launchers
+// 3. if not: is it for want of room, or of launchers; for one that comes a step waits, so that
+//    which nodes it gets does not depend on whose launcher was first
 StepDecision place_step(const StepRequest& request, std::span<const NodeRoom> rooms) {
   std::vector<std::uint32_t> all(rooms.size());
   std::iota(all.begin(), all.end(), 0U);
@@ -249,7 +251,11 @@ StepDecision place_step(const StepRequest& request, std::span<const NodeRoom> ro
   if (!place_now(request, free)) {
     return StepIsImpossible{"More processors requested than permitted"};
   }
-  if (auto placement = place_now(request, rooms)) return std::move(*placement);
+  if (auto placement = place_now(request, rooms)) {
+    const auto is_here = [&](std::uint32_t node) { return rooms[node].is_here; };
+    if (std::ranges::all_of(placement->layout.nodes, is_here)) return std::move(*placement);
+    return StepMustWait{.is_for_launchers = true};
+  }
   std::vector<NodeRoom> here{rooms.begin(), rooms.end()};
   for (NodeRoom& room : here) room.is_here = true;
   return StepMustWait{.is_for_launchers = place_now(request, here).has_value()};

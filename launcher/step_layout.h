@@ -17,6 +17,7 @@ struct NodeRoom {
   std::uint32_t cpus = 0;  // of the job there
   std::uint32_t used = 0;  // by steps that run
   bool is_here = true;     // its launcher can be asked for tasks
+  bool is_coming = false;  // not now, but soon: it has not begun, or comes back from a step
   friend bool operator==(const NodeRoom&, const NodeRoom&) = default;
 };
 

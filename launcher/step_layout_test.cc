@@ -167,6 +167,11 @@ TEST(StepLayout, WaitsForLaunchersWithoutSayingThatNodesAreBusy) {
   EXPECT_EQ(placed({.tasks = 1, .nodes = 1}, nodes), "0");
   nodes[0].used = 2;
   EXPECT_EQ(placed({.tasks = 2, .nodes = 2}, nodes), "wait");
+  auto three = rooms({2, 2, 2});
+  three[1].is_here = false;
+  EXPECT_EQ(placed({.tasks = 1, .nodes = 1, .relative = 1}, three), "2") << "it was lost";
+  three[1].is_coming = true;
+  EXPECT_EQ(placed({.tasks = 1, .nodes = 1, .relative = 1}, three), "launchers");
 }
 
 }  // namespace

@@ -64,7 +64,11 @@ struct StepServer::Peer {
 };
 
 StepServer::StepServer(Loop& loop, JobNodes nodes)
-    : loop_{loop}, nodes_{std::move(nodes)}, idle_(nodes_.names.size()), secret_{random_text()} {
+    : loop_{loop},
+      nodes_{std::move(nodes)},
+      idle_(nodes_.names.size()),
+      is_lost_(nodes_.names.size()),
+      secret_{random_text()} {
   for (const std::uint32_t cpus : nodes_.cpus) rooms_.push_back({.cpus = cpus});
   const std::string name = "kubegang-" + random_text();
   if (secret_.empty()) return;
@@ -169,6 +173,7 @@ void StepServer::hear_launcher(PeerPlace peer, const Message& message) {
     if (idle_[node]) dismiss(*idle_[node]);
     peer->node = node;
     idle_[node] = peer;
+    is_lost_[node] = false;
     return start_waiting();
   }
   if (message.kind == Kind::kHold && peer->step) {
@@ -260,6 +265,7 @@ void StepServer::lose_srun(StepPlace step) {
 void StepServer::lose_launcher(PeerPlace peer) {
   if (peer->is_leaving) return;
   if (peer->of_srun) lose_srun(*peer->of_srun);
+  if (peer->node) is_lost_[*peer->node] = true;
   dismiss(peer);
 }
 
@@ -335,6 +341,7 @@ void StepServer::start_waiting() {
 bool StepServer::try_start(StepPlace step) {
   for (std::uint32_t node = 0; node < rooms_.size(); ++node) {
     rooms_[node].is_here = node == nodes_.own || idle_[node].has_value();
+    rooms_[node].is_coming = !rooms_[node].is_here && !is_lost_[node];
   }
   StepDecision decision = place_step(step->request, rooms_);
   if (auto* placement = std::get_if<StepPlacement>(&decision)) {

@@ -93,6 +93,7 @@ class StepServer {
   UsageReport usage_;
   std::vector<NodeRoom> rooms_;                 // as nodes_
   std::vector<std::optional<PeerPlace>> idle_;  // as nodes_: launchers that can be asked
+  std::vector<bool> is_lost_;                   // as nodes_: those whose connections were cut
   std::uint32_t next_step_ = 0;
   int listener_ = -1;
   int launcher_listener_ = -1;

@@ -281,6 +281,28 @@ TEST_F(StepsOfPods, WaitsForLaunchers) {
   EXPECT_FALSE(srun->has(Kind::kBusy));
 }
 
+// A step gets the first nodes of the job, also if another launcher is there before theirs. Only a
+// node that was lost is passed over.
+TEST_F(StepsOfPods, WhichNodesAStepGetsDoesNotDependOnWhoComesFirst) {
+  begin_node(2);
+  StepRequest on_third = shell("echo $SLURMD_NODENAME", 1, 1);
+  on_third.required = {2};
+  const auto third = ask(on_third);
+  ASSERT_TRUE(wait_for([&] { return third->has(Kind::kDone); }));
+  StepRequest behind_first = shell("echo $SLURMD_NODENAME", 1, 1);
+  behind_first.relative = 1;
+  const auto srun = ask(behind_first);
+  (void)wait_for([&, looks = 0]() mutable { return ++looks > 50; });
+  EXPECT_TRUE(srun->heard.empty());
+  begin_node(1);
+  ASSERT_TRUE(wait_for([&] { return srun->has(Kind::kDone); }));
+  EXPECT_EQ(srun->output(), "0:n2\n");
+  nodes_.erase(1);
+  const auto last = ask(behind_first);
+  ASSERT_TRUE(wait_for([&] { return last->has(Kind::kDone); }));
+  EXPECT_EQ(last->output(), "0:n3\n");
+}
+
 // Who has a wrong key is no launcher of the job and starts no step, with all else right.
 TEST_F(StepsOfPods, AWrongKeyOpensNoConnection) {
   expect_turned_away('w');
