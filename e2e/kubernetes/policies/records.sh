@@ -39,7 +39,8 @@ wait_for 60 "the API of the records (see $dir/records.log)" is_available
 # A job that has ended, and whose object is gone.
 as anna create -f <(job remembered) >/dev/null
 allow "the operator says how it ended" with_token "$operator" patch jobs.kubegang.io remembered -n team-a --subresource=status --type=merge -p \
-  '{"status": {"state": "Completed", "jobID": 4711, "submitTime": "2026-01-01T00:00:00.000000Z", "endTime": "2026-01-01T00:01:00.000000Z"}}'
+  '{"status": {"state": "Completed", "jobID": 4711, "submitTime": "2026-01-01T00:00:00.000000Z", "endTime": "2026-01-01T00:01:00.000000Z",
+    "startTime": "2026-01-01T00:00:30.000000Z", "allocation": {"hostlist": "n7", "nodes": 1, "cpus": 8}}}'
 as anna delete jobs.kubegang.io remembered -n team-a >/dev/null
 list_records() { as "$1" get --raw "$records_path/$2"; }  # USER PATH
 is_recorded() { list_records anna namespaces/team-a/records | grep -q '"jobID":4711.*"state":"Completed"'; }
@@ -58,6 +59,27 @@ for user in anna zed; do
 done
 deny "anna watches" "cannot watch" list_records anna 'namespaces/team-a/records?watch=true'
 allow "kubectl finds the kind" k get records.records.kubegang.io -A
+
+# The page draws the past with the rights of who looks at it.
+gang=$(dirname "$records")/kubectl-gang
+page_records() {  # USER NAMESPACE   what the page answers for the day
+  local url page pid i status=0
+  rm -f "$dir"/page.*
+  "$gang" dashboard -A --as="$1" --as-group=system:authenticated >"$dir/page.log" 2>&1 </dev/null &
+  pid=$!
+  for ((i = 0; i < 100; i++)); do url=$(grep -sm1 -o 'http://.*' "$dir/page.log") && break; sleep 0.1; done
+  page=${url%/#*}
+  curl -s -c "$dir/page.jar" -H "Origin: $page" -d "${url##*#}" "$page/session" >/dev/null
+  curl -s --fail-with-body -b "$dir/page.jar" -H "Origin: $page" "$page/records" \
+    -d "{\"from\": 1767225600000000, \"until\": 1767312000000000, \"ns\": \"$2\"}" || status=$?
+  kill "$pid"
+  wait "$pid" 2>/dev/null || true
+  return $status
+}
+page_shows_run() { page_records anna team-a | grep -F '"on":["n7"]'; }
+allow "anna's page shows where her job was" page_shows_run
+deny "anna's page shows those of all" 'cannot list resource "records"' page_records anna ""
+deny "zed's page shows anna's" 'cannot list resource "records"' page_records zed team-a
 
 # Only the API server gets an answer, whatever a request says of its user. Prints the answer, or the error without one, and fails.
 base64 -d <<<"$authority" >"$dir/records-ca.crt"
