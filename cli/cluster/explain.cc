@@ -463,7 +463,7 @@ base::Result<Facts> read_job(const Session& session, const std::string& word, Ou
   if (named->tasks->size() != 1) return base::invalid_argument("one task at a time");
   const int task = named->tasks->front();
   if (!all->tasks.contains(task)) {
-    return base::Error(base::Code::kNotFound, named->job + " has no task " + std::to_string(task));
+    return base::Error{base::Code::kNotFound, named->job + " has no task " + std::to_string(task)};
   }
   Facts facts{.job = {}, .task = task, .array = job->status.job_id.value_or(0)};
   facts.job = task_of(std::move(*job), task);
