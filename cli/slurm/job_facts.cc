@@ -89,7 +89,8 @@ bool asks_for_gpus(const kube::JobResources& asked) {
 
 void set_sizes(JobFacts& facts, const kube::Job& job, const PartitionDefaults* partition) {
   const kube::JobResources& asked = job.spec.resources;
-  facts.asked_nodes = facts.nodes = node_count(job);
+  facts.asked_nodes = asked.nodes ? asked.nodes->min : 1;
+  facts.nodes = node_count(job);
   facts.tasks = asked.tasks.value_or(asked.tasks_per_node.value_or(1) * facts.nodes);
   facts.asked_cpus = facts.cpus = facts.tasks * asked.cpus_per_task.value_or(1);
   facts.min_cpus = std::max({job.spec.placement.min_cpus_per_node.value_or(1),
