@@ -36,6 +36,29 @@ bool names_task(std::string_view list, int task) {
   return numbers && std::ranges::find(*numbers, task) != numbers->end();
 }
 
+// What a status, the entry of a task and its end say alike of a run.
+template <typename From, typename To>
+void copy_run(const From& from, To& to) {
+  to.job_id = from.job_id;
+  to.state = from.state;
+  to.reason = from.reason;
+  to.restarts = from.restarts;
+  to.allocation = from.allocation;
+  to.partition = from.partition;
+  to.submit_time = from.submit_time;
+  to.eligible_time = from.eligible_time;
+  to.time_limit = from.time_limit;
+  to.run_time = from.run_time;
+  to.suspend_time = from.suspend_time;
+  to.exit_code = from.exit_code;
+}
+
+// What the task does not say for itself is the array's.
+void take_times_of_array(const JobStatus& of_array, JobStatus& task) {
+  if (!task.submit_time) task.submit_time = of_array.submit_time;
+  if (!task.eligible_time) task.eligible_time = of_array.eligible_time;
+}
+
 }  // namespace
 
 bool names_too_many_tasks(const JobControl& control) {
@@ -141,27 +164,17 @@ JobStatus task_status(const ArrayTask& entry, const JobStatus& of_array) {
     const std::string failed = std::exchange(term.failed_tasks, {});
     if (names_task(failed, entry.task)) term.state = DependencyState::kFailed;
   }
-  status.job_id = entry.job_id;
-  status.state = entry.state;
-  status.reason = entry.reason;
+  copy_run(entry, status);
+  take_times_of_array(of_array, status);
   status.message = entry.message;
   status.starts = entry.starts;
-  status.restarts = entry.restarts;
   status.node_failures = entry.node_failures;
-  status.allocation = entry.allocation;
-  status.partition = entry.partition;
-  status.submit_time = entry.submit_time ? entry.submit_time : of_array.submit_time;
-  status.eligible_time = entry.eligible_time ? entry.eligible_time : of_array.eligible_time;
   status.start_time = entry.start_time;
   status.preempt_eligible_time = entry.preempt_eligible_time;
-  status.time_limit = entry.time_limit;
-  status.run_time = entry.run_time;
-  status.suspend_time = entry.suspend_time;
   status.claim = entry.claim;
   status.ending = entry.ending;
   status.held = entry.held;
   status.retry = entry.retry;
-  status.exit_code = entry.exit_code;
   status.succeeded_indexes = entry.succeeded_indexes;
   status.observed = entry.observed;
   status.conditions.push_back(condition(kAccepted, true, "Accepted", of_array.submit_time));
@@ -196,31 +209,20 @@ ArrayTask task_entry(int task, const JobStatus& status) {
   };
   ArrayTask entry;
   entry.task = task;
-  entry.job_id = status.job_id;
-  entry.state = status.state;
-  entry.reason = status.reason;
+  copy_run(status, entry);
   entry.message = brief(status.message);
   entry.starts = status.starts;
-  entry.restarts = status.restarts;
   entry.node_failures = status.node_failures;
-  entry.allocation = status.allocation;
-  entry.partition = status.partition;
-  entry.submit_time = status.submit_time;
-  entry.eligible_time = status.eligible_time;
   const bool is_ready = is_true(status.conditions, kReady);
   if (const Condition* ready = find_condition(status.conditions, kReady); ready != nullptr) {
     if (!is_ready) entry.allocated_time = ready->last_transition_time;
   }
   if (is_ready) entry.start_time = status.start_time;
   entry.preempt_eligible_time = status.preempt_eligible_time;
-  entry.time_limit = status.time_limit;
-  entry.run_time = status.run_time;
-  entry.suspend_time = status.suspend_time;
   entry.claim = status.claim;
   entry.ending = status.ending;
   entry.held = status.held;
   entry.retry = status.retry;
-  entry.exit_code = status.exit_code;
   entry.succeeded_indexes = status.succeeded_indexes;
   entry.observed = status.observed;
   const Condition* frozen = find_condition(status.conditions, kNeverFrozen);
@@ -233,20 +235,9 @@ ArrayTask task_entry(int task, const JobStatus& status) {
 // Hundreds of tasks may end with one write, so of their steps it says the script alone.
 TaskEnd task_end(int task, const JobStatus& status) {
   TaskEnd end{.task = task};
-  end.job_id = status.job_id;
-  end.state = status.state;
-  end.reason = status.reason;
-  end.restarts = status.restarts;
-  end.allocation = status.allocation;
-  end.partition = status.partition;
-  end.submit_time = status.submit_time;
-  end.eligible_time = status.eligible_time;
+  copy_run(status, end);
   end.start_time = status.start_time;
   end.end_time = status.end_time;
-  end.time_limit = status.time_limit;
-  end.run_time = status.run_time;
-  end.suspend_time = status.suspend_time;
-  end.exit_code = status.exit_code;
   end.usage = status.usage;
   if (end.usage) {
     const auto others =
@@ -258,21 +249,11 @@ TaskEnd task_end(int task, const JobStatus& status) {
 
 JobStatus task_status(const TaskEnd& end, const JobStatus& of_array) {
   JobStatus status;
-  status.job_id = end.job_id;
-  status.state = end.state;
-  status.reason = end.reason;
+  copy_run(end, status);
+  take_times_of_array(of_array, status);
   status.priority = of_array.priority;
-  status.restarts = end.restarts;
-  status.allocation = end.allocation;
-  status.partition = end.partition;
-  status.submit_time = end.submit_time ? end.submit_time : of_array.submit_time;
-  status.eligible_time = end.eligible_time ? end.eligible_time : of_array.eligible_time;
   status.start_time = end.start_time;
   status.end_time = end.end_time;
-  status.time_limit = end.time_limit;
-  status.run_time = end.run_time;
-  status.suspend_time = end.suspend_time;
-  status.exit_code = end.exit_code;
   status.usage = end.usage;
   return status;
 }

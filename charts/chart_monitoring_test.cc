@@ -84,7 +84,6 @@ TEST_F(Chart, AlertsFireWhenTheyShould) {
   std::filesystem::remove_all(folder);
 }
 
-// Both ways: no alert without advice, no advice about an alert that has gone.
 TEST_F(Chart, EachAlertNamesItsPlaceOnTheSitesPage) {
   const json groups = find(render(set({"metrics.prometheusRule.enabled=true",
                                        "metrics.prometheusRule.runbookURL=https://w.example/a"})),
@@ -93,6 +92,7 @@ TEST_F(Chart, EachAlertNamesItsPlaceOnTheSitesPage) {
             "https://w.example/a#kubegangagentdown");
 }
 
+// Both ways: no alert without advice, no advice about an alert that has gone.
 TEST_F(Chart, AlertsMdSaysWhatToDoAboutEveryAlert) {
   const json rules = find(render(set(all_switches())), "PrometheusRule/kubegang");
   Strings alerts;
