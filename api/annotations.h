@@ -6,12 +6,12 @@
 
 namespace kube {
 
-// Of a Job: the user who has submitted it, which the chart's policies hold true; its name and
-// comment if they were changed after that (scontrol update).
+// A Job's user who submitted it, which the chart's policies keep true, and its name and comment if
+// they were changed after that (scontrol update).
 inline constexpr std::string_view kAnnotationUser = "kubegang.io/user";
 inline constexpr std::string_view kAnnotationName = "kubegang.io/name";
 inline constexpr std::string_view kAnnotationComment = "kubegang.io/comment";
-// Of a Node that scontrol drained: why, by whom and when.
+// On a Node that scontrol drained: the reason, the user and the time.
 inline constexpr std::string_view kAnnotationReason = "kubegang.io/reason";
 inline constexpr std::string_view kAnnotationReasonUser = "kubegang.io/reason-user";
 inline constexpr std::string_view kAnnotationReasonTime = "kubegang.io/reason-time";

@@ -36,7 +36,7 @@ bool names_task(std::string_view list, int task) {
   return numbers && std::ranges::find(*numbers, task) != numbers->end();
 }
 
-// What a status, the entry of a task and its end say alike of a run.
+// Copies the fields of a run that a status, the entry of a task and its end have in common.
 template <typename From, typename To>
 void copy_run(const From& from, To& to) {
   to.job_id = from.job_id;
@@ -53,7 +53,7 @@ void copy_run(const From& from, To& to) {
   to.exit_code = from.exit_code;
 }
 
-// What the task does not say for itself is the array's.
+// Fills the times that the task's entry lacks with those of the array.
 void take_times_of_array(const JobStatus& of_array, JobStatus& task) {
   if (!task.submit_time) task.submit_time = of_array.submit_time;
   if (!task.eligible_time) task.eligible_time = of_array.eligible_time;

@@ -1,5 +1,5 @@
-// What has become of the tasks of an array, as Job.status.array holds it: how each has ended, and
-// what the status of a job says of a start for each that has started. Pure.
+// The fate of each task of an array, as Job.status.array holds it: how the task ended or, if it has
+// started, the same facts of its start that a job's status has. Pure.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@ inline constexpr std::size_t kNamedTasksMax = 10'000;
 bool names_too_many_tasks(const JobControl& control);
 
 enum class TaskOutcome : std::uint8_t { kNone, kSucceeded, kFailed, kCancelled };
-// Of a task that has ended so; Pending if it has not.
+// Returns the state of a task with this outcome; Pending if it has not ended.
 JobState state_of(TaskOutcome outcome);
 
 // Cost of each call but show(): constant, or the highest number that it is about.
@@ -42,7 +42,7 @@ class TaskOutcomes {
   int ended() const;
   // Ascending.
   std::vector<int> tasks(TaskOutcome outcome) const;
-  // Its texts; its other fields stay as they are.
+  // Writes the texts of `status`; its other fields stay as they are.
   void show(ArrayStatus& status) const;
 
  private:
@@ -53,7 +53,7 @@ class TaskOutcomes {
 // The status of a task as that of a job, and back. The entry has what a new leader cannot work out
 // of the array: nothing but what is the array's own is lost.
 JobStatus task_status(const ArrayTask& entry, const JobStatus& of_array);
-// Of the array's status: that of a task, empty if it has no entry.
+// Returns the status of a task from the array's; empty if it has no entry.
 JobStatus stored_task(const JobStatus& of_array, int task);
 ArrayTask task_entry(int task, const JobStatus& status);
 

@@ -240,7 +240,7 @@ TEST_F(ClientTest, RequestsAreSpacedAfterTheBurst) {
   EXPECT_EQ(clock_.monotonic() - began, seconds{1});
 }
 
-// A program that ends must not write any more: its successor may lead by then.
+// A program that ends must no longer write: its successor may lead by then.
 TEST_F(ClientTest, StoppedClientSendsNothing) {
   client_.request_stop();
   EXPECT_EQ(client_.get<Job>({"team-a", "myload"}).error().code, Code::kCancelled);

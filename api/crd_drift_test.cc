@@ -96,7 +96,7 @@ class Outliner {
 };
 
 // Reduces a schema to what the C++ types can say as well. Durations and quantities are strings to
-// OpenAPI, so they are told by their pattern and by int-or-string.
+// OpenAPI, so they are recognized by their pattern and by int-or-string.
 json outline_of_schema(const json& schema) {
   if (schema.value("x-kubernetes-int-or-string", false)) return {{"type", "quantity"}};
   if (schema.value("x-kubernetes-preserve-unknown-fields", false)) return {{"type", "any"}};

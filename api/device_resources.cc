@@ -50,7 +50,7 @@ bool is_number(std::string_view word) {
   return std::ranges::all_of(word, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// What is wrong with a type by itself; "" if nothing.
+// Returns the problem of a type by itself; "" if none.
 std::string problem_of_type(const std::string& type) {
   if (is_word(type) && !is_number(type)) return "";
   return "invalid type \"" + type +

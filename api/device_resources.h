@@ -55,7 +55,7 @@ std::vector<JobDevice> devices_of(const Node& node, const DevicesConfig& config)
 // Names that devices of the cluster can have, in order: "gpu" and those of the table.
 std::vector<std::string> device_names(const DevicesConfig& config);
 
-// What is wrong with the table: whole sentences that begin with a field of `spec.devices`.
+// Returns the problems of the table: whole sentences that begin with a field of `spec.devices`.
 std::vector<std::string> devices_config_problems(const DevicesConfig& config);
 
 // "gpu:nvidia-a100-sxm4-80gb:4", as Slurm writes what a node has. A GPU of which nothing but its

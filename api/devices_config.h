@@ -1,5 +1,5 @@
-// What SchedulerConfig says of devices: which extended resources are counted, under the name and
-// type of which GRES, and how products are called.
+// The devices in SchedulerConfig: the extended resources that are counted, the name and type of the
+// GRES for each, and the types of products.
 #pragma once
 
 #include <optional>

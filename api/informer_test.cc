@@ -148,8 +148,8 @@ TEST_F(InformerTest, ResumesAtTheLastEventOrBookmark) {
   EXPECT_EQ(log(), (Log{"add a@11"}));
 }
 
-// The list says only what there is. What is gone and what was made again follows from comparing it
-// with the cache: a is not told, because its version is the same.
+// The list says only what exists. A comparison with the cache finds objects that are gone or were
+// recreated: a is not reported, because its version is the same.
 TEST_F(InformerTest, AfterGoneListsAgainAndDeliversMissedDeletes) {
   transport_.answer(200, list_of(10, {job("a", 3), job("b", 4), job("c", 5)}));
   step();
@@ -222,8 +222,8 @@ TEST_F(InformerTest, RepeatedEventIsNoChange) {
 }
 
 // 1. by an event; 2. by a list, which has the same bad version: no second report; 3. mended, and
-//    told as an update from the last good version; 4. deleted while bad again: its last good
-//    version is told.
+//    reported as an update from the last good version; 4. deleted while bad again: its last good
+//    version is reported.
 TEST_F(InformerTest, UndecodableObjectKeepsItsLastGoodVersionAndIsReportedOncePerVersion) {
   transport_.answer(200, list_of(10, {job("a", 3)}));
   step();
@@ -300,7 +300,7 @@ TEST_F(InformerTest, ListsFromTheServersCacheGoNotBackBehindWhatWasSeen) {
 // 1. at first there is none: no error, no object, synced; 2. the definition comes, and an object;
 // 3. something in between answers with the text of an unknown path, and discovery says that the
 // kind is served: an error, and nothing is gone; 4. the definition goes: the watch ends, discovery
-// lacks the kind, and the object is told as gone; 5. an outage is an error like any other.
+// lacks the kind, and the object is reported as gone; 5. an outage is an error like any other.
 TEST_F(InformerTest, AKindThatIsNotServedHasNoObjects) {
   const std::string text = "404 page not found";
   const std::string others = R"({"groups": [{"name": "apps", "versions": [{"version": "v1"}]}]})";
@@ -342,7 +342,7 @@ TEST_F(InformerTest, AKindThatIsNotServedHasNoObjects) {
   EXPECT_EQ(errors_.size(), 1U);
 }
 
-// A kind of ours that is not served means that its CRD is missing.
+// A kubegang kind that is not served means that its CRD is missing.
 TEST_F(InformerTest, AKindThatMustBeServedIsWaitedFor) {
   transport_.answer(404, "404 page not found");
   EXPECT_LE(step(), BackoffOptions{}.max);

@@ -259,8 +259,8 @@ TEST_P(IntegrationTest, ThreadsShareAClient) {
   EXPECT_EQ(good, 80);
 }
 
-// Follows a server with an informer of its own thread and checks the handlers' story: what they
-// were told, replayed, is what the informer has.
+// Follows a server with an informer of its own thread and checks the handlers' story: the events
+// they got, replayed, give what the informer has.
 class FollowedInformer {
  public:
   FollowedInformer(Client client, const Clock& clock)

@@ -189,7 +189,7 @@ struct JobSchedule {
   friend bool operator==(const JobSchedule&, const JobSchedule&) = default;
 };
 
-// What must become of another job: sbatch --dependency. kAfterCorr is between two arrays: each task
+// A condition on another job: sbatch --dependency. kAfterCorr is between two arrays: each task
 // waits for the one of its number, as kAfterOk. kSingleton names none: no other job of this
 // namespace and batch.name runs, or waits with a lower number.
 enum class DependencyType { kAfter, kAfterAny, kAfterOk, kAfterNotOk, kAfterCorr, kSingleton };
@@ -209,7 +209,7 @@ constexpr auto names_of(std::type_identity<DependencyMatch>) {
       {{DependencyMatch::kAll, "All"}, {DependencyMatch::kAny, "Any"}});
 }
 
-// What becomes of a job whose dependency can never be satisfied.
+// The fate of a job whose dependency can never be satisfied.
 enum class NeverSatisfied { kWait, kCancel };
 constexpr auto names_of(std::type_identity<NeverSatisfied>) {
   return std::to_array<EnumName<NeverSatisfied>>(
@@ -236,8 +236,8 @@ struct JobDependency {
   friend bool operator==(const JobDependency&, const JobDependency&) = default;
 };
 
-// Met when the pods of `succeeded_indexes` ("0,2-3"; empty: any) have succeeded, or so many of
-// them.
+// Met when the pods of `succeeded_indexes` ("0,2-3"; empty: any) have succeeded, or at least
+// `succeeded_count` of them.
 struct SuccessRule {
   std::string succeeded_indexes{};
   std::optional<std::int32_t> succeeded_count{};
@@ -263,17 +263,17 @@ struct JobLifecycle {
   friend bool operator==(const JobLifecycle&, const JobLifecycle&) = default;
 };
 
-// sbatch --array: the job is so many tasks, each with pods, a start and an end of its own. All have
-// the same spec.
+// sbatch --array: the job is a number of tasks, each with pods, a start and an end of its own. All
+// have the same spec.
 struct JobArray {
   std::string tasks{};                        // their numbers, "0-15:4,20"
-  std::optional<std::int32_t> parallelism{};  // %4: so many run at a time; absent or 0: any
+  std::optional<std::int32_t> parallelism{};  // %4: at most 4 run at a time; absent or 0: any
 
   friend bool operator==(const JobArray&, const JobArray&) = default;
 };
 
-// What is wished for these tasks of an array, instead of what is wished for the array. Of entries
-// that name a task the last one with a field counts for that field.
+// Wishes for these tasks of an array, which replace the wishes for the array. If several entries
+// name a task, the last one with a field counts for that field.
 struct TaskControl {
   std::string tasks{};  // "3,5-7"
   std::optional<bool> hold{};
@@ -318,8 +318,8 @@ constexpr auto names_of(std::type_identity<OpenMode>) {
       {{OpenMode::kAppend, "Append"}, {OpenMode::kTruncate, "Truncate"}});
 }
 
-// Which processes a signal of a batch script reaches: the shell that runs the script alone (sbatch
-// --signal=B:…), or the tasks of its steps.
+// The processes that a signal of a batch script reaches: the shell that runs the script alone
+// (sbatch --signal=B:…), or the tasks of its steps.
 enum class SignalTarget { kScript, kSteps };
 constexpr auto names_of(std::type_identity<SignalTarget>) {
   return std::to_array<EnumName<SignalTarget>>(
@@ -379,7 +379,7 @@ struct JobSpec {
   // Sorted by name. If it is not empty, these pods are the job's tasks and it makes none.
   std::vector<AdoptedPod> adopted{};
   std::optional<JobArray> array{};
-  // Its texts but the name are empty in an informer's cache.
+  // The texts but the name are empty in an informer's cache.
   base::Rare<JobBatch> batch{};
   std::optional<bool> test_only{};  // it is not run: status.forecast says when it would start
   RawJson pod_template{};           // "template": a PodTemplateSpec; empty in an informer's cache
@@ -454,7 +454,7 @@ struct JobEnding {
   friend bool operator==(const JobEnding&, const JobEnding&) = default;
 };
 
-// What is left of refusals of its starts: it does not start before `at`, nor on these nodes before
+// The result of refused starts: the job does not start before `at`, nor on these nodes before
 // `avoid_until`.
 struct JobRetry {
   std::optional<base::Instant> at{};
@@ -471,7 +471,7 @@ struct JobHeld {
   friend bool operator==(const JobHeld&, const JobHeld&) = default;
 };
 
-// What became of a term. What is fulfilled or has failed stays so.
+// The fate of a term. A term that is fulfilled or has failed stays so.
 enum class DependencyState { kUnfulfilled, kFulfilled, kFailed };
 constexpr auto names_of(std::type_identity<DependencyState>) {
   return std::to_array<EnumName<DependencyState>>({{DependencyState::kUnfulfilled, "Unfulfilled"},
@@ -487,8 +487,8 @@ struct DependencyStatus {
   std::optional<std::int32_t> task{};    // likewise
   std::optional<base::Duration> delay{};
   DependencyState state = DependencyState::kUnfulfilled;
-  // Of an array that waits by AfterCorr, "8,10-12": for its tasks of these numbers the term has
-  // failed, whatever it is for the others.
+  // For an array that waits by AfterCorr, "8,10-12": the tasks for which the term has failed,
+  // independent of the other tasks.
   std::string failed_tasks{};
 
   friend bool operator==(const DependencyStatus&, const DependencyStatus&) = default;
@@ -577,7 +577,7 @@ struct JobForecast {
   std::string hostlist{};
   std::int32_t nodes = 0;
   std::int32_t cpus = 0;
-  std::optional<ForecastStops> stops{};  // absent: nobody is stopped
+  std::optional<ForecastStops> stops{};  // absent: no job is stopped
   std::string message{};
 
   friend bool operator==(const JobForecast&, const JobForecast&) = default;
@@ -594,7 +594,7 @@ struct ArrayCounts {
   friend bool operator==(const ArrayCounts&, const ArrayCounts&) = default;
 };
 
-// What has become of the tasks of an array (array_status.h reads and writes it). A task that is not
+// The fates of the tasks of an array (array_status.h reads and writes it). A task that is not
 // named waits for its first start.
 struct ArrayStatus {
   std::string summary{};  // "37 of 1000 done, 4 run, 1 failed"

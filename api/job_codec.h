@@ -297,7 +297,7 @@ void visit(Io& io, Like<JobObserved> auto& s) {
   io.field("timeLimit", s.time_limit);
 }
 
-// What a job and a task of an array have alike: the times and holds that a new leader goes on from.
+// Fields that jobs and tasks of arrays share: the times and holds that a new leader goes on from.
 template <typename Io>
 void visit_books(Io& io, auto& s) {
   io.micro_time("preemptEligibleTime", s.preempt_eligible_time);

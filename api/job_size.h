@@ -1,4 +1,4 @@
-// What the spec of a Job says of the number of its pods, before the scheduler has chosen nodes.
+// The number of pods by the spec of a Job, before the scheduler has chosen nodes.
 // Pure.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What a job has used of its nodes, as the launcher of its script has said at its end: in the
+// The resources that a job used, as the launcher of its script reports them at its end: in the
 // termination message of its container, from there in the status of the Job and in records.
 #pragma once
 
@@ -52,8 +52,8 @@ inline constexpr Bytes kUsageMemoryMax{std::int64_t{1} << 50};
 
 // Returns true if the message claims to be of a launcher.
 bool is_usage_message(std::string_view message);
-// nullopt: it is not of a launcher, or has a value that none writes. What comes out is a few
-// bounded numbers and names without special characters, whoever has written the message.
+// Parses a launcher's message; nullopt if no launcher writes such a one. The result holds only a
+// few bounded numbers and names without special characters, even if the message is forged.
 std::optional<JobUsage> read_usage_message(std::string_view message);
 
 // The steps as a JSON text, for databases; "" if there are none.

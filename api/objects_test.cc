@@ -470,8 +470,8 @@ TEST(Namespace, ComesBackAsItWas) {
     "status": {"phase": "Active"}})"));
 }
 
-// What an event says of the object that it is about. Without the version: the reference is to the
-// object as long as it lives, and not to one state of it.
+// An event refers to its object without the version: the reference is to the object as long as it
+// lives, and not to one state of it.
 TEST(ReferenceTo, NamesTheObject) {
   Partition partition;
   partition.metadata.name = "batch";

@@ -34,7 +34,7 @@ constexpr auto names_of(std::type_identity<OverSubscribePolicy>) {
        {OverSubscribePolicy::kExclusive, "Exclusive"}});
 }
 
-// Of Partition, QOS and SchedulerConfig.
+// A field of Partition, QOS and SchedulerConfig.
 enum class PreemptMode { kDisabled, kCancel, kRequeue, kSuspend };
 constexpr auto names_of(std::type_identity<PreemptMode>) {
   return std::to_array<EnumName<PreemptMode>>({{PreemptMode::kDisabled, "Disabled"},

@@ -12,13 +12,13 @@
 
 namespace kube {
 
-// Its annotations: every state of every Job up to this resourceVersion is on the disk.
+// The Lease's annotations: every state of every Job up to this resourceVersion is on the disk.
 inline constexpr std::string_view kRecordedVersion = "kubegang.io/recorded-version";
 // The version of the list since which Jobs are watched without a gap: what came and went before it
 // may never have been seen.
 inline constexpr std::string_view kRecordedSince = "kubegang.io/recorded-since";
 
-// nullopt: it is no number.
+// Parses a resourceVersion; nullopt if it is not a number.
 inline std::optional<std::int64_t> version_number(std::string_view version) {
   std::int64_t number = 0;
   const char* const end = version.data() + version.size();

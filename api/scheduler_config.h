@@ -267,7 +267,7 @@ struct SchedulerConfigSpec {
   std::optional<PlacementPolicy> placement_policy{};
   std::optional<base::Duration> time_slice{};
   std::optional<base::Duration> kill_wait{};
-  std::optional<base::Duration> start_timeout{};  // ours; of jobs that have none
+  std::optional<base::Duration> start_timeout{};  // kubegang's own; for jobs that have none
   std::optional<RequeueConfig> requeue{};
   std::optional<DependencyConfig> dependency{};
   std::optional<std::int32_t> max_array_size{};
@@ -276,8 +276,8 @@ struct SchedulerConfigSpec {
   std::optional<MemoryLimits> memory{};
   std::optional<std::int32_t> default_cpus_per_gpu{};  // DefCpuPerGPU
   std::map<std::string, std::int32_t> licenses{};      // how many there are
-  std::optional<DevicesConfig> devices{};              // ours, with what gres.conf says
-  std::vector<std::string> runtime_classes{};          // ours; that templates may name
+  std::optional<DevicesConfig> devices{};              // kubegang's own, with what gres.conf says
+  std::vector<std::string> runtime_classes{};          // kubegang's own; that templates may name
   std::optional<NodeReserve> node_reserve{};
   std::optional<TimetableConfig> timetable{};
   std::optional<PriorityConfig> priority{};

@@ -16,11 +16,11 @@ inline constexpr std::string_view kLabelPartition = "kubegang.io/partition";
 inline constexpr std::string_view kLabelTask = "kubegang.io/task";  // index of the pod in its job
 inline constexpr std::string_view kLabelArrayTask =
     "kubegang.io/array-task";  // number of the task, of a pod of an array
-// Which start of the job the pod belongs to (Job.status.starts).
+// The start of the job that the pod belongs to (Job.status.starts).
 inline constexpr std::string_view kLabelStart = "kubegang.io/start";
 
-// spec.managedBy of a Job of the batch group that is ours to run, and what its annotations say
-// about it: partitions ("a,b"), QOS, nodes ("2" or "2-4"). They are read once.
+// spec.managedBy of a Job of the batch group that kubegang runs, and its annotations: partitions
+// ("a,b"), QOS, nodes ("2" or "2-4"). They are read once.
 inline constexpr std::string_view kManagedBy = "kubegang.io/job";
 inline constexpr std::string_view kAnnotationPrefix = "kubegang.io/";
 inline constexpr std::string_view kAnnotationPartition = "kubegang.io/partition";
@@ -73,10 +73,10 @@ inline constexpr std::string_view kAccepted = "Accepted";
 inline constexpr std::string_view kReady = "Ready";
 inline constexpr std::string_view kCompleting = "Completing";
 inline constexpr std::string_view kFinished = "Finished";
-// Of a job that has ended one of the two, as of a Job of the batch group.
+// A job that has ended has one of the two, like a Job of the batch group.
 inline constexpr std::string_view kJobComplete = "Complete";
 inline constexpr std::string_view kJobFailed = "Failed";
-// Its pods are left out of the rotation: a webhook gave them what a frozen pod cannot have.
+// The job's pods are left out of the rotation: a webhook gave them what a frozen pod cannot have.
 inline constexpr std::string_view kNeverFrozen = "NeverFrozen";
 
 // Condition of the SchedulerConfig: jobs hold more licenses than there are, because an

@@ -35,7 +35,7 @@ class Timers {
       move(found, at);
     }
   }
-  // The key is no longer due. Does nothing if it has no timer.
+  // Removes the key's timer, if it has one.
   void clear(const Key& key) {
     const auto found = instant_of_.find(key);
     if (found == instant_of_.end()) return;

@@ -36,8 +36,8 @@ TEST(Timers, KeepTheEarlierWhereTheyAreToBeNoLater) {
   EXPECT_EQ(timers.all(), (std::map<int, Instant>{{2, at(5)}, {3, at(4)}}));
 }
 
-// Key 3 is due before key 2, but those that are due are told in an order that does not depend on
-// when the caller looks.
+// Key 3 is due before key 2, but those that are due are returned in an order that does not depend
+// on when the caller looks.
 TEST(Timers, TakeWhatIsDueInTheOrderOfTheKeys) {
   Timers<int> timers;
   timers.set(3, at(4));

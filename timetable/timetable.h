@@ -80,8 +80,8 @@ constexpr std::size_t cycle_position(std::int64_t slot, std::size_t length) {
   return static_cast<std::size_t>((slot % size + size) % size);
 }
 
-// The first instant > t at which run(t) becomes a different set; nothing when it never changes
-// again. Equal neighbors are skipped: a boundary at which no pod is switched does not count.
+// Returns the first instant > t at which run(t) becomes a different set; nullopt if it never
+// changes. Equal neighbors are skipped: a boundary at which no pod is switched does not count.
 // Cost: O(plan + cycle).
 std::optional<base::Instant> next_change(const Timetable& timetable, base::Instant t);
 
@@ -91,8 +91,8 @@ template <typename Pod>
 base::Duration run_time(const BasicTimetable<Pod>& timetable, std::type_identity_t<Pod> pod,
                         base::Instant from, base::Instant to);
 
-// The earliest t >= from by which `pod` has run for `work` since `from`: the inverse of run_time().
-// Nothing if it never has. Cost: O(plan + cycle). REQUIRES: work >= 0.
+// Returns the earliest t >= from by which `pod` has run for `work` since `from`: the inverse of
+// run_time(). nullopt if it never has. Cost: O(plan + cycle). REQUIRES: work >= 0.
 template <typename Pod>
 std::optional<base::Instant> when_has_run(const BasicTimetable<Pod>& timetable,
                                           std::type_identity_t<Pod> pod, base::Instant from,
