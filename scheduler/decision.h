@@ -106,7 +106,7 @@ struct Waits {
 };
 
 // When and on which nodes a pending job is expected to start; only when that changed. It informs.
-// `start` empty = nothing is known (any more). A Start or StateChange ends it without being told.
+// `start` empty = it is not known (or no longer). A Start or StateChange ends it silently.
 struct Planned {
   JobId job;
   std::optional<base::Instant> start;
@@ -114,7 +114,7 @@ struct Planned {
   friend bool operator==(const Planned&, const Planned&) = default;
 };
 
-// What became of each term of a waiting job's dependency, in the order of its request: at its
+// The state of each term of a waiting job's dependency, in the order of its request: at its
 // submission and whenever that changed. Store it, since the object of the other job may go.
 struct TermsChanged {
   JobId job;

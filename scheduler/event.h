@@ -1,11 +1,11 @@
-// The events that the scheduler is told. Each is given to Scheduler::step together with its
-// instant; instants never go back. Events about a job that the scheduler does not know (any more)
+// The events that the scheduler gets. Each is given to Scheduler::step together with its instant;
+// instants never go back. Events about a job that the scheduler does not know (or has forgotten)
 // are ignored.
 //
 // Arrays (13.4): a user's event with the id of an array is about all of its tasks, those that wait
 // as the array and those that are jobs of their own; one with the id of a task is about that task,
-// which becomes a job of its own for it. What became of our decisions is told with the ids that
-// they named.
+// which becomes a job of its own for it. The outcomes of decisions come with the ids that the
+// decisions named.
 #pragma once
 
 #include <cstdint>
@@ -33,16 +33,16 @@ struct Configure {
 struct NodeUpdate {
   NodeSpec node;
 };
-// The node is gone for good. Its jobs have been told by events of their own before.
+// The node is gone for good. Events about its jobs came before.
 struct NodeRemove {
   std::string name;
 };
 
 // --- the user ---
 
-// What the caller knows of a job that a dependency names and that the scheduler does not know: how
-// it has ended, and when it started last; or (kPending) that it waits to be submitted. Of one that
-// nobody knows nothing is waited for (13.1).
+// The caller's knowledge of a job that a dependency names and that the scheduler does not know: how
+// it has ended, and when it started last; or (kPending) that it waits to be submitted. A job that
+// the caller does not know either is not waited for (13.1).
 struct KnownJob {
   JobId job;
   JobState state = JobState::kPending;
@@ -52,7 +52,7 @@ struct Submit {
   JobRequest request;
   std::vector<KnownJob> known{};
 };
-// What a single task of an array has instead of what the request of the array says.
+// Terms of a single task of an array, which replace those in the request of the array.
 struct TaskTerms {
   std::optional<base::Duration> time_limit{};
   std::optional<Priority> priority{};
@@ -108,9 +108,9 @@ struct Forget {
 struct JobReady {
   JobId job;
 };
-// The job ran for so much longer than its timetable says, since a node did not slice (kill switch,
-// failed open): that counts as run time, not as suspended. No more than it was suspended is
-// counted. Of a job that is not ready: what its containers ran, which counts once it is.
+// The job ran longer than its timetable says, by `more`, since a node did not slice (kill switch,
+// failed open): that counts as run time, not as suspended. It is bounded by the time suspended. For
+// a job that is not ready: what its containers ran.
 struct JobRan {
   JobId job;
   base::Duration more{};
@@ -124,14 +124,14 @@ struct JobEnding {
   int exit_code = 0;
 };
 // Nothing of the job is left on these nodes, while it still ends on others: they take new jobs as
-// soon as its cores are free (R2.1). Its gang place stays until JobGone (R2.2). Nodes that are told
-// again, or that it does not have, and a job whose end was not decided, change nothing.
+// soon as its cores are free (R2.1). Its gang place stays until JobGone (R2.2). Nodes that were
+// reported before or are not the job's, and a job without a decided end, change nothing.
 struct NodesClean {
   JobId job;
   std::vector<std::string> nodes;
 };
-// All pods of the job are gone and its nodes are clean: T6. Of a job that ended by itself without a
-// JobEnding before, `verdict` says how it ended.
+// All pods of the job are gone and its nodes are clean: T6. If the job ended by itself without a
+// JobEnding before, `verdict` says how.
 struct JobGone {
   JobId job;
   JobState verdict = JobState::kCompleted;

@@ -1,7 +1,7 @@
 // JobFacts: what the API server holds of a job. It is a part of the scheduler's record (struct
 // Job), JobView shows it, the caller stores it (the operator in the Job's status), and a new
-// scheduler takes it as it is (Scheduler::restore_from_published). What is not in here a new
-// scheduler works out again, or does not know.
+// scheduler takes it as it is (Scheduler::restore_from_published). A new scheduler works out
+// everything else again, or does not know it.
 #pragma once
 
 #include <memory>
@@ -74,14 +74,14 @@ struct JobClock {
   friend bool operator==(const JobClock&, const JobClock&) = default;
 };
 
-// The comments in brackets name the writers within the scheduler; all others read. What a turn
-// touches stands first and close together: where many jobs change at one instant, the time goes
-// into the cache lines of these jobs.
+// The comments in brackets name the writers within the scheduler; all others read. Fields that a
+// turn touches come first and close together: if many jobs change at one instant, most time is
+// spent on the cache lines of these jobs.
 struct JobFacts {
   // --- [JobBooks] the base state, and the nodes while `partition` is set ---
   alignas(64) JobId id;
   JobState state = JobState::kPending;
-  bool ready = false;           // JobReady was told
+  bool ready = false;           // JobReady has come
   bool user_suspended = false;  // prio 0 in Slurm's terms (T10, T11)
   std::optional<PartitionIndex> partition;
   JobClock clock;  // [gang::Turns; the engine at a start, a requeue and JobRan]

@@ -35,7 +35,7 @@
 
 namespace sched {
 
-// What callers can see of a job: what they store of it, and what is worked out for an instant.
+// A caller's view of a job: the facts to store, and values that are worked out for an instant.
 struct JobView {
   // Valid until the next step. `state` there is the base state, without turns to come, and
   // `priority` is kept while the job is held.
@@ -43,14 +43,14 @@ struct JobView {
   JobState state = JobState::kPending;
   Reason reason = Reason::kNone;
   bool completing = false;
-  bool ready = false;  // JobReady was told
+  bool ready = false;  // JobReady has come
   std::optional<EndingVerdict> ending;
   Priority priority;  // 0 while it is held; what cannot run anywhere keeps its own
   const Allocation* allocation = nullptr;  // valid until the next step
   base::Instant eligible_time{};
   std::optional<base::Instant> start_time;
-  // Of a pending job that the last pass of the backfill reached: when and on which nodes it is
-  // expected to start.
+  // When and on which nodes a pending job that the last pass of the backfill reached is expected to
+  // start.
   std::optional<base::Instant> expected_start;
   std::vector<NodeIndex> planned_nodes;
   std::optional<base::Instant> preempt_eligible_time;
@@ -107,8 +107,8 @@ class Scheduler {
   // After the end of a period waiting jobs get new priorities in several steps, of which next_due()
   // says each. Until the last one passes wait, and the queue has no order.
   bool works_priorities_out() const;
-  // The jobs that a pass would try first, at most so many; none while works_priorities_out().
-  // Cost: O(their partitions × QOS).
+  // Returns the jobs that a pass would try first, at most jobs_max; none while
+  // works_priorities_out(). Cost: O(their partitions × QOS).
   std::vector<JobId> head_of_queue(std::size_t jobs_max) const;
   const std::string& node_name(NodeIndex node) const;
   const std::string& partition_name(PartitionIndex partition) const;
@@ -158,7 +158,7 @@ class Scheduler {
   // The lists as of each plan's `as_of` are advanced to now by the rotation rule, and the nodes'
   // orders are merged, ties by job-table order. A ready job in no timetable is FILLER at the end of
   // its list. Published plans stand until now + lead; take_plans() then gives only nodes that have
-  // to differ. An allocation that cannot be booked any more (its node is gone, for instance) is
+  // to differ. An allocation that can no longer be booked (for instance, its node is gone) is
   // kept all the same until the caller ends the job.
   // An array is given with the tasks that wait as the array and those that have ended; each of the
   // others is a job of its own in `jobs`, behind it.

@@ -75,7 +75,7 @@ class BackfillPass {
   BackfillPass(const BackfillPass&) = delete;
   BackfillPass& operator=(const BackfillPass&) = delete;
 
-  // Nobody reads plans from now on. REQUIRES: no pass has begun yet.
+  // Plans are not reported from now on (simulations). REQUIRES: no pass has begun yet.
   void tell_no_plans() { tells_plans_ = false; }
 
   void begin(base::Instant now);
@@ -166,7 +166,7 @@ class BackfillPass {
   struct Try {
     Job& job;
     PartitionIndex partition;
-    base::Duration limit{};       // that the plan reckons with
+    base::Duration limit{};       // that the plan assumes
     base::Duration full_limit{};  // that it asked for
     bool now_only = false;
     // Other nodes than usual are open to it, claimed ones that must be free by then.
@@ -232,7 +232,7 @@ class BackfillPass {
   std::optional<Plan> plan_;
   std::optional<Availability> available_;  // of this step, until claims change
   NodeSet open_, usable_;                  // of the record that is tried
-  std::set<JobId> planned_;                // jobs that were told a plan; some have none any more
+  std::set<JobId> planned_;                // jobs with a reported plan; some no longer have one
   bool tells_plans_ = true;
   bool stepping_ = false;  // what happens is the pass's own doing
   std::int64_t starts_ = 0;

@@ -20,8 +20,8 @@ class BackfillSchedule {
                    BackfillPass& pass, StartEstimates& estimates)
       : cluster_{cluster}, books_{books}, queue_{queue}, pass_{pass}, estimates_{estimates} {}
 
-  // Nobody reads plans from now on, so with sched/builtin, whose estimates are nothing else, none
-  // are made.
+  // Plans are not reported from now on, so sched/builtin, which only estimates, does
+  // nothing.
   void tell_no_plans() { tells_plans_ = false; }
   // From the next pass on passes are so far apart at least.
   void rest_at_least(base::Duration rest) { rest_min_ = rest; }

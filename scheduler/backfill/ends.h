@@ -67,8 +67,8 @@ class Ends {
   // In their order; those that end together in the order of the job table. Valid until the next
   // generation.
   const std::vector<End>& all() const { return ends_; }
-  // Returns what is free now, by rank. Memory is less than 0, what jobs hold: how much a node has
-  // changes with the pods of others, and is looked up when it is needed.
+  // Returns what is free now, by rank. Memory is less than 0, what jobs hold: the memory of a node
+  // changes with other pods, and is looked up when it is needed.
   const std::vector<CoresAndMemory>& free() const { return free_; }
   // Returns when the job ends; later than now, also of one that should have ended already (R8.3).
   base::Instant guess(const End& end) const { return end.at > now_ ? end.at : guess_overdue(end); }

@@ -1,4 +1,4 @@
-// LicensePlan: when licenses are free, given who holds them until when and to whom they are
+// LicensePlan: when licenses are free, given which jobs hold them until when and to which they are
 // promised (bf_licenses, R11.8). It is one pass's.
 //
 // Threads: none. Cost: take O(licenses of the job × log); first_free O(changes of these licenses).

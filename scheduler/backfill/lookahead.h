@@ -14,8 +14,8 @@
 // they have the cores and the memory that the job needs, so the start is known before the selector
 // is asked where (Ripening).
 //
-// The lookahead is the order of these steps. What they stand on is kept by the parts, each of which
-// reads those before it:
+// The lookahead is the order of these steps. The parts keep what these steps need; each reads those
+// before it:
 //   Ends           which job ends when, and what is free until then; kept from pass to pass
 //   JobNeeds       the least that a job needs of its nodes
 //   VictimFinder   which jobs it may preempt

@@ -27,9 +27,9 @@ class RowRoom {
   // Without jobs. `cluster` must outlive this and stay as it is.
   RowRoom(const Cluster& cluster, PartitionIndex partition);
 
-  // An allocated job. Of one of another partition, or one that its user has suspended, its memory
-  // alone counts.
-  // REQUIRES: none has left yet.
+  // Adds an allocated job. If it is in another partition, or its user
+  // has suspended it, only its memory counts. REQUIRES: none has left
+  // yet.
   void enter(const Job& job);
   // The next one leaves. REQUIRES: it has entered, or does not count.
   void leave(const Job& job);

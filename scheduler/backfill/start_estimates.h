@@ -10,8 +10,8 @@
 //   otherwise             to the latest end of those that get its nodes, and it is not expected
 //                         before a job that is ahead of it in its partition: none overtakes.
 //
-// The work is done in steps, as that of the backfill is. What happens between two of them is seen
-// by the records that are still to come.
+// The work is done in steps, as that of the backfill is. Records that are still to come see what
+// happens between two steps.
 //
 // Cost: O(records × Lookahead::will_run); kEstimatesMax records, unless bf_max_job_test is set.
 #pragma once
@@ -100,7 +100,7 @@ class StartEstimates {
   const TimeLimits& limits_;
   Lookahead& lookahead_;
   std::optional<Plan> plan_;
-  std::set<JobId> told_;  // jobs that were told an estimate; some have none any more
+  std::set<JobId> told_;  // jobs with a reported estimate; some no longer have one
   std::uint64_t passed_version_ = 0;
   base::Instant passed_until_ = base::kNever;
 };

@@ -1,7 +1,7 @@
-// Victims: the allocated jobs that a waiting one may preempt (7.3), as the lookahead reckons with
-// them: gone from the beginning, and not when their time is over.
-// VictimFinder keeps them for each kind of job, and the partitions and QOS that allocated jobs
-// have, which tell most jobs that they may preempt none.
+// Victims: the allocated jobs that a waiting one may preempt (7.3), as the lookahead treats them:
+// gone from the beginning, and not when their time is over. VictimFinder keeps them for each kind
+// of job, and the partitions and QOS that allocated jobs have, by which most jobs may preempt
+// none.
 //
 // Threads: none. Cost: may_be_any() O(kinds of allocated jobs), and once after each change of the
 // books O(allocated jobs); of() O(allocated jobs × log), once for each kind.

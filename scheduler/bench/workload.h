@@ -42,7 +42,7 @@ inline sched::NodeSpec node(int index) {
 }
 
 // Each node of Kubernetes has labels, one of them with its own name, and what its other pods
-// request is no memory of ours: a tenth of the nodes has another size.
+// request is not free for jobs: a tenth of the nodes has another size.
 inline sched::NodeSpec labelled_node(int index) {
   sched::NodeSpec spec = node(index);
   spec.features = {"kubernetes.io/arch=amd64", "kubernetes.io/hostname=" + spec.name,
@@ -101,7 +101,7 @@ inline sched::JobRequest tasks_job(int count) {
   return request;
 }
 
-// Whose timing: told ticks and passes, as slurmctld was measured, or the scheduler's own.
+// The timing: told ticks and passes, as slurmctld was measured, or the scheduler's own.
 enum class Timing { kTold, kOwn };
 
 class World {

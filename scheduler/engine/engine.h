@@ -136,7 +136,7 @@ class Engine : private PassActions, private gang::TurnEvents {
   // its own.
   Job* find(JobId id);
   Job& split_off(Job& array, int task);
-  // Calls act(job) for the job of that id, if there is one that is not over. Of an array for what
+  // Calls act(job) for the job of that id, if there is one that is not over. For an array: for what
   // waits as the array, if anything does, and then for each task that is a job of its own.
   void each_job(JobId id, const std::function<void(Job&)>& act);
   // As many tasks of it as may run at once have room for another, since `task` has left its nodes.
@@ -147,7 +147,7 @@ class Engine : private PassActions, private gang::TurnEvents {
   // Takes a series of changed nodes in. Cost: what depends on these nodes; O(everything) if the
   // topology changed.
   void settle();
-  // Makes node groups, books and queue anew from the cluster and the job table.
+  // Rebuilds node groups, books and queue from the cluster and the job table.
   void rebuild();
   void forget_plans();
   // Removes the nodes of NodeRemove events that have no jobs any longer.
@@ -177,7 +177,7 @@ class Engine : private PassActions, private gang::TurnEvents {
   virtual void keep_nodes(Job& preemptor, Allocation nodes, base::Instant until);
   void preempt(Job& victim, PreemptMode mode, std::optional<JobId> preemptor);
   virtual base::Duration grace_time(const Job& victim) const;
-  // Decides the ending and begins its grace time. Does nothing if there is one.
+  // Decides the ending and begins its grace time, unless there is one already.
   void begin_ending(Job& job, Ending ending);
   // The same instead of the ending that there may be.
   void decide_ending(Job& job, Ending ending);
@@ -194,8 +194,8 @@ class Engine : private PassActions, private gang::TurnEvents {
   virtual base::Instant not_before_again() const;
   bool may_requeue(const Job& job) const;
   static void hold_as_asked(Job& job);
-  // Takes the hold back. A job that is not held any longer gets its priority anew, and its age
-  // counts from now on (R9.3). The job is in no queue. Returns whether that hold was set.
+  // Takes the holds back. A job that is no longer held gets a new priority, and its age counts from
+  // now on (R9.3). The job is in no queue. Returns whether that hold was set.
   bool take_back(Job& job, std::initializer_list<HoldBy> holds);
   void stop_waiting_for_room(Job& job);
   // Jobs whose dependencies the event has changed wait in other queues now, or are canceled.
@@ -204,7 +204,7 @@ class Engine : private PassActions, private gang::TurnEvents {
   // --- time ---
   void fire_timers();
   void retry_resumes();
-  // Priorities: a period of theirs is over.
+  // Ends a period of the priorities.
   void end_period(base::Instant at);
   void begin_priorities(bool changed, std::function<bool(Job&)> set);
   void step_priorities();

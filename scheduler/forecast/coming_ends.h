@@ -33,7 +33,7 @@ class ComingEnds {
   // It ends when it has run for `work`. REQUIRES: it is allocated until drop(), and not before
   // `bound`.
   void end_after(JobId job, base::Duration work, base::Instant bound);
-  // It is killed at that instant, whether it runs or not.
+  // Notes that the job is killed at that instant, even if it does not run then.
   void kill_at(JobId job, base::Instant at);
   // It has no end that is known.
   void drop(JobId job) { ends_.erase(job); }

@@ -1,5 +1,5 @@
 // When and where a job would start if it was submitted now and nothing else happened: jobs run
-// until their time limits and are ready at once, and nobody submits, cancels or changes anything.
+// until their time limits and are ready at once, and no user submits, cancels or changes anything.
 // That is what the backfill assumes, too. Backfill looks less often the farther away an instant is:
 // a start that is a day away may be foretold three parts in a hundred late.
 //
@@ -60,7 +60,7 @@ struct Forecast {
   friend bool operator==(const Forecast&, const Forecast&) = default;
 };
 
-// REQUIRES: the id of the request is above those of all jobs. Of an array: the first of its tasks
+// REQUIRES: the id of the request is above those of all jobs. For an array: the first of its tasks
 // that starts. Cost: O(the state), and what the scheduler does until then.
 Forecast forecast(const ForecastQuestion& question, const ForecastBounds& bounds = {});
 

@@ -20,7 +20,7 @@
 
 namespace sched::gang {
 
-// What happens to a component at an instant to come, before that instant's tick.
+// A change of a component at an instant to come, before that instant's tick.
 struct PendingOp {
   base::Instant at{};
   std::optional<JobId> join;  // 6.9; nothing = fill holes (6.5 for every partition)
@@ -62,7 +62,7 @@ struct Projection {
   std::optional<base::Instant> kill_at{};    // a tick to come kills a job
   std::optional<base::Instant> extend_at{};  // ends here: play on and project again
 
-  // What follows from the above, for reading it fast; by pod.
+  // Derived from the above, for reading it fast; by pod.
   std::vector<std::uint64_t> cycle_slots{};  // bit i = it runs in slot i of the cycle
   std::vector<std::int32_t> places{};        // its position in settled_places, or -1
   void index();
@@ -91,7 +91,7 @@ struct Projection {
 
 static_assert(timetable::kCycleSlotsMax <= 64, "a cycle's slots are the bits of a word");
 
-// What Components has to remember of one: whether its projection holds, and what it has told.
+// What Components remembers of a component: whether its projection holds, and what it reported.
 struct Upkeep {
   std::int64_t id = 0;  // its key in Components
   // True if the state has changed since the projection was worked out. Several things may happen at
@@ -107,7 +107,7 @@ struct Upkeep {
     timetable::Timeline timeline;
   };
   std::vector<std::shared_ptr<const Before>> before{};
-  // As of when take_touched() has been told which members run; nothing = never.
+  // The instant up to which take_touched() has reported which members run; nullopt = never.
   std::optional<base::Instant> told_at{};
 };
 
@@ -134,7 +134,7 @@ std::vector<bool> changed_pods(const Component& component, base::Instant from);
 // Ascending; jobs that are still to join are members too.
 std::vector<JobId> members_of(const ComponentState& state);
 
-// What has to be known of run(t): by default everything.
+// The part of run(t) that must be known: by default everything.
 struct Need {
   base::Instant until = base::kNever;  // run(t) before this …
   std::vector<JobId> seen{};           // … and whether these run at any time

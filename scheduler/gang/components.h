@@ -10,8 +10,8 @@
 // jobs in conflict with a member are members of its component.
 //
 // How an event goes through: closure() finds the components and jobs around the job; merge() makes
-// them one, played to now; the event changes its lists; split() takes apart what is not connected
-// any more; mark_stale() has it projected and reports its members.
+// them one, played to now; the event changes its lists; split() takes apart what is no longer
+// connected; mark_stale() has it projected and reports its members.
 //
 // Cost: an event costs the component that it touches: its jobs × (pending slots + 64), and if k of
 // them were in other components or in none before, its jobs × log k. Of the others only those that
@@ -40,7 +40,7 @@ struct NodePlan;
 
 namespace sched::gang {
 
-// What the lists have to know of the job: REQUIRES that it has an allocation. Not suspended.
+// Returns the job as the lists need it, not suspended. REQUIRES: it has an allocation.
 Newcomer newcomer_of(const Job& job, const Cluster& cluster);
 
 // Nodes on which any of the jobs has an allocation, ascending.
@@ -65,8 +65,8 @@ class Components {
   void set_dying(Job& job, base::Instant now);
   // 6.10: everything again, in the order of the old lists.
   void rebuild(const std::vector<Job*>& tracked, base::Instant now);
-  // What a new leader knows: puts the components together as they were published. The jobs are in
-  // the job table and in NodeUsage. Invalid plans, and jobs in them that are not tracked, are left
+  // Restores a new leader's components as they were published. The jobs are in the job
+  // table and in NodeUsage. Invalid plans, and jobs in them that are not tracked, are left
   // out.
   void restore_published(const std::vector<NodePlan>& published, base::Instant now);
 
@@ -129,7 +129,7 @@ class Components {
 
  private:
   using Ids = std::set<std::int64_t>;
-  // What has to be one component: see closure().
+  // Components and jobs that must become one component: see closure().
   struct Closure {
     Ids components;
     std::vector<Job*> loose;  // tracked jobs in no component yet, in table order

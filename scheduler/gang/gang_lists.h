@@ -133,8 +133,8 @@ class GangLists {
   std::vector<Action> take_actions();
   // The same with the last stop or resume of each job only; of kills all.
   std::vector<Action> take_last_actions();
-  // What a tick alone has recorded, at most one action of each job: calls visit(slot, action) for
-  // each, in order; and forgets it. The memory is kept for the next tick.
+  // Calls visit(slot, action) for each action that a tick recorded, in order, at most one for each
+  // job, and forgets them. The memory is kept for the next tick.
   template <typename Visit>
   void for_each_action(const Visit& visit) const {
     for (std::size_t i = 0; i < actions_.size(); ++i) visit(action_slots_[i], actions_[i]);
@@ -159,7 +159,7 @@ class GangLists {
     // Cores 0 to 63; where whole nodes are shared, core 0 stands for the node.
     std::uint64_t low = 0;
   };
-  // What a job takes of several nodes, or of one with more than 64 cores.
+  // The cores that a job takes of several nodes, or of one with more than 64 cores.
   struct Uses {
     std::vector<Use> nodes;
     std::vector<CoreSet> cores;  // of each; empty if no node has more than 64

@@ -58,7 +58,7 @@ class OwnTurns final : public Turns {
   bool runs_now(const Job& job);
   // Why the job does not run now.
   Reason why_stopped(const Job& job);
-  // Of a job that takes part.
+  // REQUIRES: the job takes part.
   base::Duration ran_between(const Job& job, base::Instant from, base::Instant to);
   void record_run(const Job& job, base::Instant until, std::vector<JobRun>& runs) const;
 

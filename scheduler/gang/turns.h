@@ -20,13 +20,13 @@
 
 namespace sched::gang {
 
-// What the gang cannot do itself. May be called within any function of Turns that is not const.
+// Calls to the gang's owner. May be called within any function of Turns that is not const.
 class TurnEvents {
  public:
   virtual ~TurnEvents() = default;
   // A job of a higher tier needs the units of this one, whose preempt mode is CANCEL or REQUEUE.
   virtual void must_end(Job& victim, std::optional<JobId> preemptor) = 0;
-  // The job may run at other times than it was told before.
+  // The job may run at other times than those that were reported before.
   virtual void times_changed(Job& job) = 0;
   // The job runs from now on: the gang resumed it, or let it go.
   virtual void resumed(Job& job) = 0;
@@ -38,7 +38,7 @@ class Turns {
 
   // --- time ---
   // REQUIRES: now is not before the last one. `cluster_changes`: nodes or configuration are about
-  // to change. That decides which jobs run, so everything is worked out before it.
+  // to change. Such a change decides which jobs run, so everything is worked out before it.
   virtual void go_to(base::Instant now, bool cluster_changes) = 0;
   // Does what is due.
   virtual void wake() = 0;
@@ -53,20 +53,20 @@ class Turns {
   virtual void begin(const Job& job) = 0;
   // The job is ready, or its user resumed it: it takes part from now on (6.9).
   virtual void start(Job& job) = 0;
-  // The job is about to leave its nodes, or its user suspends it (6.8). Does nothing if it takes no
-  // part.
+  // Removes the job, which is about to leave its nodes or is being suspended by its user (6.8), if
+  // it takes part.
   virtual void leave(Job& job) = 0;
   // Takes the job's run time up to now over into its clock.
   virtual void charge(Job& job) = 0;
-  // What its clock counts from now on, outside the gang.
+  // Sets what the job's clock counts from now on, outside the gang.
   virtual void set_phase(Job& job, JobClock::Phase phase) = 0;
   // The timetables of its nodes may have changed.
   virtual void mark_nodes(const Job& job) = 0;
 
   // --- configuration ---
   virtual void configure() = 0;
-  // 6.10: everything anew, in the order of the old lists. Jobs of a removed partition, and all jobs
-  // when the gang is off, go on without it.
+  // Rebuilds everything, in the order of the old lists (6.10). Jobs of a removed partition, and all
+  // jobs when the gang is off, go on without it.
   virtual void rebuild() = 0;
   // A new leader: lists and rotation as they were published (Scheduler::restore_from_published).
   // REQUIRES: the jobs are in the books, with their clocks as of now.
@@ -79,15 +79,15 @@ class Turns {
     bool runs;
     Reason why;  // if it does not run
   };
-  // Of a job that takes part; nullopt if its state says it.
+  // Returns the turn of a job that takes part; nullopt if its state says it.
   virtual std::optional<Turn> turn_at(const Job& job, base::Instant t) = 0;
   virtual base::Duration run_time(const Job& job, base::Instant t) = 0;
   virtual base::Duration suspend_time(const Job& job, base::Instant t) = 0;
   // When the job will have run for `work` in all, if that is by `until` and nothing happens before;
   // otherwise an instant after `until` before which it cannot be.
   virtual base::Instant when_has_run(const Job& job, base::Duration work, base::Instant until) = 0;
-  // When the job is expected to have run for `limit` in all: exact by `until` as far as its
-  // rotation is known; where turns are told, as if it ran from its last turn on.
+  // Returns when the job is expected to have run for `limit` in all: exact by `until` as far as its
+  // rotation is known; with told turns, as if it ran from its last turn on.
   virtual base::Instant expected_end(const Job& job, base::Duration limit, base::Instant until) = 0;
   // An instant before which the job cannot run for `more`; exact if that is less than a slice away.
   // nullopt if it never runs.

@@ -6,8 +6,8 @@
 // other parts (see the sections of Job), which never write its state, allocation or reason.
 //
 // version() counts the changes after which a waiting job may start, so that a pass over an
-// unchanged state can be left out. A change made through JobBooks is counted here; what JobBooks
-// cannot see (nodes, the queue) is told with changed().
+// unchanged state can be left out. A change made through JobBooks is counted here; callers report
+// what JobBooks cannot see (nodes, the queue) with changed().
 //
 // Threads: none. Cost: begin, release_cores and end O(nodes of the job) and the selector's; reshape
 // O(allocated jobs).
@@ -45,7 +45,7 @@ class JobBooks {
   // By table order.
   const std::map<std::int64_t, Job*>& allocated() const { return allocated_; }
   const NodeUsage& usage() const { return usage_; }
-  // For questions; only JobBooks tells it what jobs hold.
+  // For questions; only JobBooks books what jobs hold.
   Selector& selector() { return *selector_; }
   // Jobs that hold nodes for which others still have to leave: victims (P14), or those that run
   // where a job wants to go on that its user has resumed (T11).
@@ -59,8 +59,8 @@ class JobBooks {
   // The job is about to lose it; nothing has changed yet.
   void on_end(Listener listener) { end_listeners_.push_back(std::move(listener)); }
 
-  // The job is over: its state is terminal, or its record is about to be erased before it was. Of
-  // an array also when the tasks that wait are over and others go on; it still has them all.
+  // The job is over (terminal state), or its record is about to be erased. Also called for an
+  // array, which still has all tasks, when those that wait are over and others go on.
   void on_over(Listener listener) { over_listeners_.push_back(std::move(listener)); }
   // Jobs that wait may find less on these nodes than before, or for longer, though no job began
   // there: a claim, a user's resume, another limit of a job that runs, a node that changed.
@@ -98,9 +98,9 @@ class JobBooks {
   void restore(Job& job);
   // All its pods are ready: its start time, which preemption counts from (7.3).
   void set_ready(Job& job, base::Instant now);
-  // Its end was decided, or the decision changed. The job keeps everything until release_cores().
+  // Sets or changes the decided end. The job keeps everything until release_cores().
   void set_ending(Job& job, Ending ending);
-  // Its processes are on their way out: cores and memory are free, and its nodes count as
+  // Frees cores and memory of a job whose processes are on their way out; its nodes count as
   // completing (R2.1). REQUIRES: an ending.
   void release_cores(Job& job);
   // Nothing of it is left on these of its nodes. REQUIRES: an ending; it has not left them before.
@@ -117,9 +117,9 @@ class JobBooks {
   void restore_claim(Job& job, Allocation claim, base::Instant until);
   // `tell`: decides that it was given up; false when another decision of the job says so.
   void clear_claim(Job& job, bool tell, base::Instant now);
-  // The job's user has resumed it, and it waits for room: its own nodes are kept for it, as those
-  // of a claim are. Nothing is decided: that the job waits follows from its user's wish. Does
-  // nothing if it has a claim.
+  // Keeps the job's own nodes for it, like those of a claim, since its user has resumed it and it
+  // waits for room. Decides nothing, because the user's wish already says that the job waits. Has
+  // no effect if the job has a claim.
   void wait_for_room(Job& job);
   // A claim holds until its victims must have been gone; then the job competes again.
   void expire_claims(base::Instant now);
@@ -145,8 +145,8 @@ class JobBooks {
   // The job waits again after end(): a requeue, or a start that was refused. Its next start is not
   // before Job::not_before. Decides StateChange.
   void return_to_queue(Job& job, Reason why, int exit_code, base::Instant now);
-  // A terminal state. Decides StateChange. Of an array the tasks that wait end so, and the array is
-  // over if no other task is left. REQUIRES: no allocation.
+  // Sets a terminal state and decides StateChange. For an array, the tasks that wait end so, and
+  // the array is over if no other task is left. REQUIRES: no allocation.
   void finish(Job& job, JobState state, Reason why = Reason::kNone);
   // Why it waits. Decides Waits if that changed.
   void set_reason(Job& job, Reason reason, std::string message = {});
@@ -163,10 +163,10 @@ class JobBooks {
   std::vector<Decision> take_decisions() { return std::exchange(decisions_, {}); }
   // Nodes, configuration or queue changed so that a waiting job may start.
   void changed() { ++version_; }
-  // All that moved since the last forget_moves(). A change that the engine makes to an allocated
-  // job in the event in which JobBooks changes it is included; a change of its clock alone is told
-  // with moved(). Where jobs take turns, ends follow from the turns, and this says nothing about
-  // them.
+  // Returns all that moved since the last forget_moves(). A change that the engine makes to an
+  // allocated job in the event in which JobBooks changes it is included; a change of its clock
+  // alone is noted with moved(). Where jobs take turns, ends follow from the turns, and this says
+  // nothing about them.
   const Moves& moves() const { return moves_; }
   void forget_moves();
   void moved(const Job& job);

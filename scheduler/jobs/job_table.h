@@ -42,7 +42,7 @@ struct PartitionPriority {
   friend bool operator==(const PartitionPriority&, const PartitionPriority&) = default;
 };
 
-// What the API server holds of the job, and what the scheduler works out from that. Each section
+// A job: what the API server holds of it, and what the scheduler works out from that. Each section
 // has the writers that its heading names; all others read. Parts that keep more than a field or two
 // have a struct of their own.
 //
@@ -54,7 +54,7 @@ struct Job : JobFacts {
   bool cores_released = false;  // T10: by a user's suspend of a running job
   SharingStatus sharing;
 
-  // Of gang::Turns.
+  // Written by gang::Turns.
   struct Turn {
     bool in_gang = false;
     gang::Component* component = nullptr;  // of a job with conflicts; gang::Components keeps it
@@ -64,14 +64,14 @@ struct Job : JobFacts {
   std::vector<NodeIndex> clean_nodes;  // nothing of the job is left there; ascending
   SelectJob select;                    // what the selectors see of it
   std::string message;
-  // What the last pass of the backfill promised to it, while it is queued.
+  // The promise of the last pass of the backfill, while the job is queued.
   struct Plan {
     base::Instant start;
     std::vector<NodeIndex> nodes;
     friend bool operator==(const Plan&, const Plan&) = default;
   };
   std::optional<Plan> plan;
-  // Of an array: those of its tasks that are jobs of their own and have not ended.
+  // The tasks of an array that are jobs of their own and have not ended.
   struct Tasks {
     std::set<JobId> own;
     int allocated = 0;  // of these
@@ -80,7 +80,7 @@ struct Job : JobFacts {
   std::unique_ptr<Tasks> tasks;
   Job* whole = nullptr;  // of such a task: its array
 
-  // Of Admission. New priorities of all waiting jobs read and write this and the next
+  // Written by Admission. New priorities of all waiting jobs read and write this and the next
   // (SortedRecords::change_all() asks for their memory ahead).
   struct Queued {
     Priority priority{};  // of the job's record, if it has a single one
@@ -90,7 +90,7 @@ struct Job : JobFacts {
   };
   alignas(64) Queued queued;
 
-  // Of Priorities.
+  // Written by Priorities.
   struct Factors {
     // multifactor, of a job with one partition: what of the sum does not change with the time, and
     // the version of the configuration that it follows from (0 = it is not known).
@@ -105,13 +105,13 @@ struct Job : JobFacts {
     base::Duration charged{};  // so much of its run time
   } factors;
 
-  // Of the engine, in replays alone.
+  // Written by the engine, in replays alone.
   struct Replay {
     // A preemptor (P14): it chooses no further victims until then, and in Slurm's FIFO (P21) it is
     // passed over.
     base::Instant preempts_until{};
     base::Instant passed_over_until{};
-    // A victim (7.8): chosen, but not told to end yet.
+    // A victim (7.8): chosen, but not ending yet.
     struct Notice {
       base::Instant until;  // the grace time is over
       JobId preemptor;
@@ -125,7 +125,7 @@ struct Job : JobFacts {
   bool is_array() const { return tasks != nullptr; }
   // For how many jobs the record stands that wait or run.
   int count() const { return is_array() ? array->waiting.size() : 1; }
-  // So many of them may start, as far as the array of the job is concerned (13.4).
+  // Returns how many of them may start, as far as the job's array is concerned (13.4).
   int startable() const {
     const Job* const all = is_array() ? this : whole;
     if (all == nullptr) return count();

@@ -1,6 +1,6 @@
-// Whose limits count for a job (1.4): those of the partition's QOS and of its own QOS, in the order
-// of qos_order.h; and what they leave open, those of its user in its account, of the account and of
-// the accounts above it. The first that sets a limit on each job, or on the jobs of a user,
+// The limits that count for a job (1.4): those of the partition's QOS and of its own QOS, in the
+// order of qos_order.h; and what they leave open, those of its user in its account, of the account
+// and of the accounts above it. The first that sets a limit on each job, or on the jobs of a user,
 // decides. A limit on a group counts for every account on the way up, unless a QOS sets one of its
 // kind.
 #pragma once

@@ -1,5 +1,5 @@
 // A job array (13.4): one request for many tasks, which are jobs of their own once they have
-// started or differ from the rest. What is kept of the others is a bit, or two, per task.
+// started or differ from the rest. Each other task takes only one or two bits.
 #pragma once
 
 #include <algorithm>
@@ -86,14 +86,14 @@ class TaskSet {
 
 struct ArrayRequest {
   TaskSet tasks;
-  std::optional<int> at_once;  // so many run at the same time at most (--array=…%N)
-  // So many have started and not ended at most, whether they run or wait again: with as many no
-  // other one starts. The caller stores something of each.
+  std::optional<int> at_once;  // the most that run at the same time (--array=…%N)
+  // The most that may have started and not ended, running or waiting again: with as many, no other
+  // one starts. The caller stores something of each.
   std::optional<int> begun_most;
   friend bool operator==(const ArrayRequest&, const ArrayRequest&) = default;
 };
 
-// What became of a task. kNotEnded: it waits, or runs, or is no task of the array.
+// The fate of a task. kNotEnded: it waits, or runs, or is not a task of the array.
 enum class TaskOutcome : std::uint8_t { kNotEnded, kSucceeded, kFailed, kCanceled };
 
 // Two bits for each task.
@@ -132,8 +132,8 @@ class TaskOutcomes {
   std::array<int, 4> counts_{};
 };
 
-// Of an array as a whole, beside what every job has. A task of it that is in neither has its own
-// record: it has started, or differs from the rest.
+// Facts of an array as a whole, beside those of every job. A task that is in neither set has its
+// own record: it has started, or differs from the rest.
 struct ArrayFacts {
   TaskSet waiting;
   TaskOutcomes outcomes;

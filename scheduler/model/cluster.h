@@ -10,8 +10,8 @@
 // then.
 //
 // A node's memory, disk, pods, features and state, all that it has for jobs beside its hardware,
-// change all the time: such a change is no change of topology. It is noted in take_changed_nodes(),
-// and structures that depend on it look at that node alone.
+// change all the time: that does not change the topology. It is noted in take_changed_nodes(), and
+// structures that depend on it look at that node alone.
 //
 // Threads: none. Cost: reading is O(1), by a name O(log nodes); upsert_node and remove_node O(log
 // nodes), configure O(partitions + QOS); settle O(nodes × (partitions + log nodes)) when the
@@ -86,8 +86,8 @@ class Cluster {
   bool changes_topology(const NodeSpec& spec) const;
   // Changes with the topology and with every configure().
   std::uint64_t configuration_version() const { return configuration_version_ + topology_version_; }
-  // Nodes that were told again since the last call, without a change of topology; a node may be
-  // named twice, and may not exist any more.
+  // Returns nodes that were reported again since the last call, without a change of topology; a
+  // node may be named twice, and may no longer exist.
   std::vector<NodeIndex> take_changed_nodes() { return std::exchange(changed_nodes_, {}); }
   // Returns true if there is something to settle or to take.
   bool has_changes() const { return !settled_ || !changed_nodes_.empty(); }

@@ -22,11 +22,11 @@ namespace sched {
 
 enum class SelectType { kLinear, kConsTres };
 enum class SelectUnit { kCpu, kCore, kSocket };  // CR_CPU, CR_Core, CR_Socket; cons_tres only
-// Which jobs may preempt which: none, those of a higher partition tier, or those whose QOS lists
-// the other's QOS (7.2).
+// The jobs that may preempt others: none, those of a higher partition tier, or those whose QOS
+// lists the other's QOS (7.2).
 enum class PreemptType { kNone, kPartitionPriority, kQos };
-// What happens to a victim (7.1). kOff: of a partition, its jobs are never victims (C7); of the
-// cluster, there is no preemption at all, so it goes with PreemptType kNone alone (C3).
+// The treatment of a victim (7.1). kOff for a partition: its jobs are never victims (C7); for the
+// cluster: there is no preemption at all, so it goes with PreemptType kNone alone (C3).
 enum class PreemptMode { kOff, kCancel, kRequeue, kSuspend };
 enum class SchedulerType { kBuiltin, kBackfill };
 enum class EnforcePartLimits { kNone, kAny, kAll };
@@ -88,7 +88,7 @@ struct PriorityParameters {
   friend bool operator==(const PriorityParameters&, const PriorityParameters&) = default;
 };
 
-// Which jobs sched/backfill plans, and for how far (8.2). A number of jobs of 0 means any number.
+// The jobs that sched/backfill plans, and how far ahead (8.2); 0 jobs means any number.
 struct BackfillParameters {
   base::Duration interval = std::chrono::seconds{30};  // < 0: no backfill
   base::Duration resolution = std::chrono::seconds{60};
@@ -99,8 +99,8 @@ struct BackfillParameters {
   // Jobs that are younger or of a lower priority get no promise: they start now or not at all.
   base::Duration min_age_reserve{0};
   Priority min_prio_reserve{};
-  int job_part_count_reserve = 0;  // so many jobs of each partition get a promise
-  int max_job_array_resv = 20;     // so many tasks of an array get a promise, in each partition
+  int job_part_count_reserve = 0;  // the jobs of each partition that get a promise
+  int max_job_array_resv = 20;     // the tasks of an array that get one, in each partition
   int node_space_size = 0;         // entries of the plan; 0 = max_job_test
   base::Duration window_linear{0};
   bool continues = false;            // bf_continue: goes on although something changed meanwhile
@@ -118,7 +118,7 @@ struct ClusterParameters {
   // A recording is replayed: it tells the passes, but not of which kind those were that started
   // nothing.
   bool is_recording = false;
-  // What the recorded clock showed at instant 0, within its minute, if that is known: Slurm counts
+  // The recorded clock at instant 0, within its minute, if that is known: Slurm counts
   // in whole seconds, and its windows begin with half minutes (R8.3).
   std::optional<base::Duration> recorded_clock;
   SelectType select = SelectType::kConsTres;
@@ -154,7 +154,7 @@ struct ClusterParameters {
   MemoryLimit max_memory;                                   // MaxMemPerCPU, MaxMemPerNode
   PerGpu default_per_gpu;                                   // DefCpuPerGPU, DefMemPerGPU
   Licenses licenses;                                        // how many there are
-  base::Duration timetable_lead = std::chrono::seconds{3};  // 0 where timing is told
+  base::Duration timetable_lead = std::chrono::seconds{3};  // 0 with told timing
   friend bool operator==(const ClusterParameters&, const ClusterParameters&) = default;
 };
 

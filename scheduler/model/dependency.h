@@ -37,10 +37,10 @@ struct Dependency {
   friend bool operator==(const Dependency&, const Dependency&) = default;
 };
 
-// What became of a term. What is met or failed stays so, whatever becomes of the other job.
+// The state of a term. A term that is met or failed stays so, whatever happens to the other job.
 enum class TermState : std::uint8_t { kOpen, kMet, kFailed };
 
-// What the terms come to. No terms, no dependency: kMet.
+// Returns what the terms amount to; kMet without terms.
 inline TermState state_of(const std::vector<TermState>& terms, bool any) {
   if (terms.empty()) return TermState::kMet;
   const TermState decides = any ? TermState::kMet : TermState::kFailed;

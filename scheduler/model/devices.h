@@ -25,11 +25,11 @@ struct DeviceCount {
   friend bool operator==(const DeviceCount&, const DeviceCount&) = default;
 };
 
-// Of a node, or asked of each node of a job. Each kind is named once, and none with 0; a request
-// has a name with types or without, not both (recorded: Slurm refuses gpu:a:1,gpu:1).
+// The devices of a node, or asked of each node of a job. Each kind is named once, and none with 0;
+// a request has a name with types or without, not both (recorded: Slurm refuses gpu:a:1,gpu:1).
 using Devices = std::vector<DeviceCount>;
 
-// What a job asks for with each of its GPUs, which are the devices of this name; 0 = not said.
+// What a job asks for with each of its GPUs (the devices of this name); 0 = unset.
 inline constexpr std::string_view kGpuName = "gpu";
 struct PerGpu {
   int cpus = 0;         // --cpus-per-gpu
@@ -46,8 +46,8 @@ struct DevicesOnNode {
   friend bool operator==(const DevicesOnNode&, const DevicesOnNode&) = default;
 };
 
-// Adds so many of the kind; a negative count takes away. A kind of which none is left is named no
-// more.
+// Adds `count` devices of the kind; a negative count takes away. A kind of which none is left is
+// removed.
 void add_devices(Devices& to, const DeviceKind& kind, int count);
 
 // Returns what is held in the words of the node. A node that is given another name for its devices,

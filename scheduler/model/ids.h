@@ -38,7 +38,7 @@ class JobId {
   }
 
   constexpr std::int64_t number() const { return packed_ >> kTaskBits; }
-  // Absent for a job that is no array, and for the array as a whole.
+  // Absent for a job that is not an array, and for the array as a whole.
   constexpr std::optional<int> task() const {
     if (!is_task()) return std::nullopt;
     return static_cast<int>(packed_ % kNumber) - 1;

@@ -21,7 +21,7 @@
 
 namespace sched {
 
-// What the user says about sharing (4.3). kAny leaves it to the partition; kNode and kUser are
+// The user's wish about sharing (4.3). kAny leaves it to the partition; kNode and kUser are
 // --exclusive, of which the last one on a command line counts (1.5).
 enum class Sharing { kAny, kOverSubscribe, kNode, kUser };  // --oversubscribe, --exclusive[=user]
 
@@ -154,7 +154,7 @@ constexpr bool is_terminal(JobState state) {
   return state >= JobState::kCompleted;
 }
 
-// What remains of a task that has ended in this state.
+// Returns what remains of a task that has ended in this state.
 constexpr TaskOutcome outcome_of(JobState state) {
   if (state == JobState::kCompleted) return TaskOutcome::kSucceeded;
   return state == JobState::kCancelled ? TaskOutcome::kCanceled : TaskOutcome::kFailed;
@@ -190,13 +190,13 @@ enum class Reason {
   kReqNodeNotAvail,
   kBadConstraints,
   kMaxMemPerLimit,
-  kJobArrayTaskLimit,  // so many tasks of its array run already (ArrayRequest::at_once)
+  kJobArrayTaskLimit,  // as many tasks of its array run as may (ArrayRequest::at_once)
   kDeadline,
-  kTimeslice,  // suspended: it is others' turn
+  kTimeslice,  // suspended: it is the turn of other jobs
   kPreempted,  // suspended in the shadow of a higher tier
   kUser,       // suspended by its user
   // Limits of an account, of a user in it, or of a QOS (limits/); the names say which.
-  // Of an account, or of a user in it.
+  // These are an account's, or a user's in it.
   kAssocGrpCpuLimit,
   kAssocGrpMemLimit,
   kAssocGrpNodeLimit,
@@ -215,7 +215,7 @@ enum class Reason {
   kAssocMaxGresPerNode,
   kAssocMaxJobsLimit,
   kAssocMaxWallDurationPerJobLimit,
-  // Of the job's QOS or of its partition's.
+  // These are the job's QOS', or its partition's.
   kQosGrpCpuLimit,
   kQosGrpMemLimit,
   kQosGrpNodeLimit,

@@ -14,7 +14,7 @@ namespace sched {
 enum class NodeState {
   kUp,
   kDrain,  // no new jobs; what runs goes on
-  kDown,   // no new jobs; what happens to its jobs is told by events of its own
+  kDown,   // no new jobs; other events say what happens to its jobs
 };
 
 struct NodeSpec {
@@ -25,8 +25,8 @@ struct NodeSpec {
   int cpus = 1;           // sockets * cores_per_socket * threads_per_core, or the cores alone
   MemoryMiB memory{1};    // for jobs: RealMemory − MemSpecLimit
   MemoryMiB tmp_disk{0};  // TmpDisk; a filter, never charged (4.2.2)
-  // How many pods of jobs it takes (kubelet's limit less the pods of others); nothing = any number.
-  // No idea of Slurm's.
+  // The number of pods of jobs that it takes (kubelet's limit less other pods); nullopt = any
+  // number. Slurm has no such limit.
   std::optional<int> pods_max;
   std::uint32_t weight = 1;  // lower is used first
   std::vector<std::string> features;

@@ -40,7 +40,7 @@ class NodeSet {
   int count() const {
     return base::bits_count(words_.size(), [this](std::size_t i) { return words_[i]; });
   }
-  // Returns true if there are so many members; stops as soon as it is known.
+  // Returns true if there are at least `wanted` members; stops as soon as it is known.
   bool has_at_least(int wanted) const {
     for (std::size_t i = 0; i < words_.size() && wanted > 0; ++i) {
       if (words_[i] != 0) wanted -= base::bits_count(words_[i]);
@@ -108,7 +108,7 @@ class NodeSet {
     }
     return static_cast<int>(word * 64) + std::countr_zero(rest);
   }
-  // The lowest rank >= from that is no member; size() when there is none.
+  // Returns the lowest rank >= from that is not a member; size() if there is none.
   int next_absent(int from) const {
     if (from >= size_) return size_;
     std::size_t word = word_of(from);

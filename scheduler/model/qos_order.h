@@ -1,5 +1,5 @@
-// Of which QOS a job's limits are: a partition's QOS comes before the job's own, unless the job's
-// has OverPartQOS; what the first one leaves open the second one says (1.2, 1.4).
+// The QOS whose limits a job has: a partition's QOS comes before the job's own, unless the job's
+// has OverPartQOS; limits that the first one leaves open come from the second one (1.2, 1.4).
 #pragma once
 
 #include <array>

@@ -74,7 +74,7 @@ struct Quirks {
   bool unlimited_ends_by_the_clock = false;
   // 8.3: sched/builtin puts a job off to the end of the job before it, whichever nodes that has.
   bool estimates_follow_the_last = false;
-  // 8.3 d: the estimates of sched/builtin reckon with every node.
+  // 8.3 d: the estimates of sched/builtin count every node.
   bool estimates_use_all_nodes = false;
   // 8.3 e: they follow QOS and priority also where jobs start in the order of the job table.
   bool estimates_go_by_priority = false;

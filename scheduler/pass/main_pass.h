@@ -2,7 +2,7 @@
 // about each record and decides what the verdict means:
 //
 //   Fits          the job starts; of an array one task, and the next is tried.
-//   NeedsVictims  its victims are told to end, once; it claims their nodes; its partition fails.
+//   NeedsVictims  its victims' ends are decided, once; it claims their nodes; its partition fails.
 //   TooFewLeft    its partition fails.
 //   Busy          its partition fails, unless the job waits for nodes that it names.
 //   Never         the job is held, unless another partition might hold it.

@@ -21,7 +21,7 @@ class FeatureIndex {
 
   // After a change of the topology.
   void reset() { nodes_with_.clear(); }
-  // Its features may be others.
+  // Notes that the node's features may have changed.
   void node_changed(int rank);
   // Valid until the next call of any function.
   const NodeSet& nodes_with(const std::string& feature);

@@ -1,8 +1,8 @@
 // NodeGroups: what placements have to know of nodes beside what jobs hold there. Nodes of one
 // hardware and weight are a group (4.2.2), so that thousands of equal nodes cost one test per job.
-// Memory, disk, features and states are no part of it: in Kubernetes every node has a label of its
-// own, and its free memory changes with each pod of others. They are kept node by node, and a
-// change of one node touches that node.
+// Memory, disk, features and states are not part of it: in Kubernetes every node has a label of its
+// own, and its free memory changes with each other pod. They are kept node by node, and a change of
+// one node touches that node.
 //
 // A structure that depends on single nodes (the base of a placement) is kept by its owner, who
 // brings it up to date by the log of changed ranks.

@@ -100,7 +100,7 @@ class Placement {
   struct Attempt;
   struct Wish;
   // Step 1: what depends on the request alone and not on other jobs. Kept while the request and the
-  // configuration are the same; nodes that were told again are looked at again.
+  // configuration are the same; nodes that were reported again are looked at again.
   struct Base {
     std::uint64_t groups_version = 0;  // NodeGroups::version(); 0 = nothing yet
     std::size_t seen = 0;              // position in its log
@@ -158,8 +158,8 @@ class Placement {
   const NodeUsage& usage_;
   const std::map<std::int64_t, Job*>& allocated_;
   Base base_;
-  // Of the base: nodes that are up; of these, those that are idle; and those that a job may use,
-  // whether it shares nodes or takes idle ones.
+  // Nodes of the base that are up; those of them that are idle; and both without the nodes that the
+  // job may not use.
   Kept up_, idle_, usable_up_, usable_idle_;
   NodeSet usable_;  // what is not kept: so that a placement need not allocate it
 };

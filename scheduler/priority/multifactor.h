@@ -38,7 +38,7 @@ PriorityFactors priority_factors(const Cluster& cluster, const PriorityTotals& t
                                  bool was_tested, base::Duration waited,
                                  std::int64_t fair_share_ppb, std::uint32_t association_priority);
 
-// 1 to 2^32 − 1 (R9.1). What is cut off is the fraction of the sum, not of each term.
+// Returns 1 to 2^32 − 1 (R9.1). The fraction of the sum is cut off, not that of each term.
 Priority weighted_sum(const PriorityParameters& parameters, const PriorityFactors& factors,
                       std::int32_t nice);
 

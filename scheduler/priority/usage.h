@@ -60,7 +60,7 @@ class UsageLedger {
   base::Instant as_of_{};
   std::vector<Used> associations_;  // by AssociationIndex
   std::vector<Used> qos_;           // by QosIndex
-  // Whose they are, to find them again after a change of the configuration.
+  // Their owners, to find them again after a change of the configuration.
   std::vector<std::pair<std::string, std::string>> names_;  // account, user; accounts have no user
   std::vector<std::string> qos_names_;
 };

@@ -3,10 +3,10 @@
 // written.
 //
 // A node lists all jobs on it if one of them is off at some t; otherwise it lists none. A published
-// plan that says the same from now on stays, though it may list jobs that run always by now: that
-// is no reason for a write. But it means the pods of the start that it was made for: once one of
-// its jobs has begun again it has to be written again, though to the letter it says the same. Cost:
-// O(jobs on the node × slots) per node that may have changed.
+// plan that says the same from now on stays, though it may list jobs that always run by now: they
+// alone do not justify a write. But it means the pods of the start that it was made for: once one
+// of its jobs has begun again it has to be written again, though to the letter it says the same.
+// Cost: O(jobs on the node × slots) per node that may have changed.
 #pragma once
 
 #include <functional>

@@ -40,13 +40,13 @@ class Dependencies {
   // that waits for it.
   std::optional<std::string> refused(const JobRequest& request) const;
 
-  // The job waits for what its request says. A job of which nothing is known is waited for by
-  // nobody, whatever the kind of the term (recorded). REQUIRES: it is pending.
+  // Lets the job wait for what its request says. A term that names an unknown job does not wait,
+  // whatever its kind (recorded). REQUIRES: it is pending.
   void add(Job& job, const std::vector<KnownJob>& known);
   // Gives the job as many states as the request has terms, which holds for each job in the table
   // from its Submit or its restore on. Those that the job has stay.
   static void fit_terms(Job& job);
-  // Its terms are what they are stored as. How a job has ended that is gone by now is not known, so
+  // Restores the terms as they are stored. It is not known how a job ended that is gone by now, so
   // a term that asks for that has failed. REQUIRES: it is pending; all other jobs are in the table.
   void restore(Job& job, const std::map<JobId, KnownJob>& known);
   // Takes a request that the user changed. Terms are judged again if the dependency is another one.

@@ -42,7 +42,7 @@ class JobQueue {
   const std::vector<int>& counts() const { return counts_; }
 
   // Lets all records that are there now wait for new priorities; until they are done, the queue has
-  // no order. Those that are inserted meanwhile keep theirs.
+  // no order. Records that are inserted meanwhile keep their priorities.
   void begin_priorities();
   // Works on at most `count` records: each gets the priority that priority_of(record) returns,
   // and

@@ -1,5 +1,5 @@
-// Reordering: the records of a lane that have their new priorities, while others of the lane still
-// wait for theirs. When all have them it is the order of the lane.
+// Reordering: the records of a lane that have their new priorities, while the rest of the lane
+// still waits. When all have them it is the order of the lane.
 //
 //   1. Records that are added continue the last run if they come behind it, otherwise they are a
 //      run of their own. Mostly all jobs get older together, and there is one run.

@@ -46,8 +46,8 @@ class ReplayEngine final : public Engine {
   base::Instant not_before_again() const override;
   // Whether a victim that is chosen now is only given notice, and ended by a later pass.
   bool only_gets_notice(const Job& victim) const;
-  // What the check of time limits ends of the jobs under notice, if `now_` is about when it is
-  // made. Returns whether there were any.
+  // Ends the jobs under notice that the check of time limits ends, if `now_` is about when it is
+  // made. Returns true if there were any.
   bool end_noticed();
   // When the thread of sched/builtin that estimates starts runs next.
   base::Instant next_estimates() const;

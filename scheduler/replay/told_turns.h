@@ -34,8 +34,8 @@ class ToldTurns final : public Turns {
 
   void start(Job& job) override;
   void leave(Job& job) override;
-  // Its user suspends the job. Returns true if it is stopped already and is kept so, with its cores
-  // (T11); false if the caller must suspend it.
+  // The job's user suspends it. Returns true if it is stopped already and is kept so, with its
+  // cores (T11); false if the caller must suspend it.
   bool hold(Job& job);
   // REQUIRES: hold() returned true.
   void unhold(Job& job);
@@ -82,8 +82,8 @@ class ToldTurns final : public Turns {
   std::string check_invariants() override;
 
  private:
-  // What the record of a job does not show yet: since `first` it ran for `ran` in all until `last`,
-  // the time of its last change, after which it runs or does not.
+  // Run time that the job's record does not show yet: since `first` it ran for `ran` in all until
+  // `last`, the time of its last change, after which it runs or does not.
   struct Behind {
     base::Instant first, last;
     base::Duration ran{};

@@ -33,9 +33,9 @@ class VictimQuestion {
   virtual bool fits() = 0;
 };
 
-// `costs` by victim, each with count 1. Nothing when not even all of them suffice. The question is
-// left with exactly the result taken. The result is a cheapest one where that can be found with at
-// most kVictimQuestionsMax questions; otherwise none of it can be spared.
+// `costs` by victim, each with count 1. Returns nullopt if not even all of them suffice. The
+// question is left with exactly the result taken. The result is a cheapest one where that can be
+// found with at most kVictimQuestionsMax questions; otherwise none of it can be spared.
 inline constexpr std::int64_t kVictimQuestionsMax = 4096;
 std::optional<std::vector<std::size_t>> cheapest_victims(const std::vector<VictimCost>& costs,
                                                          VictimQuestion& question);

@@ -1,6 +1,6 @@
 // DeviceBooks: how many devices of each kind jobs hold on each node (chapter 11), for both
-// selectors; by rank. What nodes have is read from the cluster at each question. A suspended job
-// keeps its devices (R11.3), so only add and remove of a job come here.
+// selectors; by rank. The devices of nodes are read from the cluster at each question. A suspended
+// job keeps its devices (R11.3), so only add and remove of a job come here.
 //
 // Threads: none. Cost: of a question about a job without devices O(1); otherwise O(kinds on the
 // node × kinds asked).

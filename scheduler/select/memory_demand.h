@@ -11,10 +11,10 @@
 namespace sched {
 
 struct MemoryDemand {
-  CountedDemand memory;  // in MiB; kNothing where memory is no consumable resource (R5.1)
+  CountedDemand memory;  // in MiB; kNothing if memory is not consumable (R5.1)
   // Per CPU or per node, also where memory is not managed: a node with less never fits (4.2).
   std::int64_t mib = 0;
-  // Step 6: what is above a limit per CPU takes more CPUs, whether memory is managed or not.
+  // Step 6: memory above a limit per CPU takes more CPUs, even if memory is not managed.
   int task_factor = 1;  // as many times the CPUs per task
   int node_cpus = 1;    // on each node at least
   // Charged for each GPU that the job gets, and then for nothing else (R11.9).

@@ -19,9 +19,9 @@ namespace sched {
 // The part of a job that a selector sees, allocated or not. select/ stands below jobs/, so it has a
 // type of its own; and because selectors keep pointers to it while the job is allocated (victims,
 // mates, trials), it is a field of Job and is not made for each call. Most of it points into the
-// job. What is copied there (state, partition, how it is stacked, its part as a victim) is written
-// by JobBooks alone, with the job's own. A job that is tried in a partition has one of the call's
-// own.
+// job. JobBooks alone writes the fields that are copied there (state, partition, how it is stacked,
+// its part as a victim), with the job's own. A job that is tried in a partition has one of the
+// call's own.
 struct SelectJob {
   JobId id;
   std::int64_t table_order = 0;  // job-table order; breaks ties
@@ -89,8 +89,8 @@ class Chooser {
 };
 
 // A selector is made for one Cluster::topology_version(): when that changes, or the configuration,
-// the scheduler makes a new one and adds all allocated jobs again, in job-table order. What nodes
-// have beside their hardware changes during its life.
+// the scheduler makes a new one and adds all allocated jobs again, in job-table order. Everything
+// that nodes have beside their hardware changes during its life.
 class Selector : public Chooser {
  public:
   // Bookkeeping. add: at a start, or at a restore; remove: at the *start* of completion (R2.1).
@@ -115,8 +115,8 @@ class Selector : public Chooser {
     virtual ~Trial() = default;
     // REQUIRES: the job was added, and not yet removed in this trial.
     virtual void remove(const SelectJob& job, Keep keep) = 0;
-    // Puts the job back that was removed last. False if that cannot be done any more; then nothing
-    // changed, and a new trial has to begin. REQUIRES: a job is removed.
+    // Puts the job back that was removed last. Returns false if that can no longer be done; then
+    // nothing changed, and a new trial must begin. REQUIRES: a job is removed.
     virtual bool put_back() = 0;
     // A copy of the books as they are in the trial, which answers without candidates until the
     // books change, also when the trial is over. Rows that are due to be packed are packed in the

@@ -1,5 +1,5 @@
-// The part that all simulations share: the scheduler is told the cluster, and each input as an
-// event. How its decisions are carried out is each simulation's own business.
+// The part that all simulations share: the scheduler gets the cluster, and each input as an event.
+// How its decisions are carried out is each simulation's own business.
 #pragma once
 
 #include <optional>

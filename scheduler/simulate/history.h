@@ -48,7 +48,7 @@ struct JobHistory {
   int restarts = 0;
   std::vector<Placement> placements;
   std::vector<WaitNote> waits;
-  // Of a task: why its array waits, for as long as the task has no notes of its own.
+  // Why a task's array waits, for as long as the task has no notes of its own.
   std::shared_ptr<std::vector<WaitNote>> with_array;
   bool was_preempted = false;  // suspended, requeued or ended for a preemptor
 };
@@ -62,7 +62,7 @@ base::Duration run_time(const Placement& placement, base::Instant from, base::In
 // Returns true if it runs at t. REQUIRES: placement.from <= t < placement.to.
 bool runs_at(const Placement& placement, base::Instant t);
 
-// The job as squeue would show it at t; nothing when it is not there (yet, any more).
+// The job as squeue would show it at t; nullopt before its submission and after its end.
 struct QueueRow {
   sched::JobState state = sched::JobState::kPending;
   base::Duration run_time{};  // of the present incarnation

@@ -18,7 +18,7 @@
 namespace simulate {
 
 // A job as the scenario names it. Its number is its position in Scenario::jobs plus one. An array
-// is followed by its tasks: what they share says its request, and theirs is without `array`.
+// is followed by its tasks, whose requests lack `array`; its own holds what they share.
 struct Job {
   std::string label;
   sched::JobRequest request;

@@ -29,7 +29,7 @@ struct StartedJob {
 
 struct Victim {
   sched::JobId job;
-  bool requeued = false;  // else cancelled
+  bool requeued = false;  // else canceled
   friend bool operator==(const Victim&, const Victim&) = default;
 };
 
@@ -47,7 +47,7 @@ struct Step {
   std::vector<sched::JobId> suspended;  // after the step, by whatever
   // Multifactor: what the job got that this step submitted.
   std::optional<sched::Priority> priority;
-  std::vector<ExpectedStart> expected;  // what was told again
+  std::vector<ExpectedStart> expected;  // starts that were updated
   friend bool operator==(const Step&, const Step&) = default;
 };
 

@@ -17,7 +17,7 @@ struct Totals {
   std::int64_t finished = 0;          // jobs that are in a terminal state
   std::int64_t requeues = 0;
   std::int64_t preempted_jobs = 0;  // suspended, requeued or ended for another, each counted once
-  // Of the jobs that were accepted, and of those that ended: mean, median, the least value that
+  // Numbers over the jobs that were accepted, or that ended: mean, median, the least value that
   // 95 % do not exceed, and maximum.
   struct Spread {
     base::Duration mean{}, median{}, p95{}, max{};

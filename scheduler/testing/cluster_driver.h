@@ -42,9 +42,9 @@ class Driver {
       : Driver{std::move(configuration), nodes, Scheduler{options}} {}
   Driver(Configuration configuration, const std::vector<NodeSpec>& nodes, Scheduler scheduler);
 
-  // Own timing: how long after its start a job is ready. Nothing = JobReady is told by the test.
+  // Own timing: how long after its start a job is ready. nullopt = the test sends JobReady.
   std::optional<base::Duration> ready_after = base::Duration{0};
-  // True: jobs that were told to end are gone at once.
+  // True: jobs are gone as soon as their end is decided.
   bool ends_at_once = true;
   // Every event that the scheduler is given, before it is; and what came of it.
   std::function<void(base::Instant, const Event&)> on_event;

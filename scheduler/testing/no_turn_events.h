@@ -1,5 +1,5 @@
-// NoTurnEvents: for Turns in tests of parts beside which no engine stands. What the gang would ask
-// of it is not carried out, so only configurations without gang may be tested with it.
+// NoTurnEvents: for Turns in tests of parts beside which no engine stands. It does not carry out
+// what the gang asks for, so only configurations without gang may be tested with it.
 #pragma once
 
 #include <optional>

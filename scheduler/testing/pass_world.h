@@ -47,7 +47,7 @@ class PassWorld : public PassActions {
   std::string letters(const Allocation& allocation) const;
   // Makes a pass, `pass.run(now, depth)`, and returns what it did.
   std::string after_pass(base::Instant now, std::optional<int> depth = std::nullopt);
-  // Of all jobs that wait or were started since the last look.
+  // Returns a line of all jobs that wait or were started since the last look.
   std::string look();
 
   // --- PassActions ---

@@ -18,7 +18,7 @@ struct RandomWorld {
 };
 
 // select/linear or select/cons_tres with any unit, with and without memory; none, partition_prio or
-// QOS preemption in every legal mode; one to three partitions; GANG or not.
+// QOS preemption in every legal mode; one to three partitions; with or without GANG.
 RandomWorld random_world(base::Prng& prng, SelectType select);
 // A request that fits the world's names, as of `now`; some can never run.
 JobRequest random_request(base::Prng& prng, JobId id, const RandomWorld& world, base::Instant now);

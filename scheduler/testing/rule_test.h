@@ -77,8 +77,8 @@ class RuleTest : public ::testing::Test {
     return found;
   }
 
-  // Which of jobs 1 (QOS `first`, tier 2, priority 50) and 2 (QOS `second`, tier 1, `priority`) a
-  // pass takes; a job that has started stays.
+  // Returns the job that a pass takes: 1 (QOS `first`, tier 2, priority 50) or 2 (QOS `second`,
+  // tier 1, `priority`); a job that has started stays.
   static std::int64_t taken_first(Configuration c, const std::string& first,
                                   const std::string& second, std::uint32_t priority) {
     const auto one = nodes("n", 1, 1);
@@ -136,7 +136,7 @@ class RuleTest : public ::testing::Test {
     driver_->ends_at_once = false;
     return *driver_;
   }
-  // Begins with one partition of so many nodes of 4 CPUs.
+  // Begins with one partition of `nodes_count` nodes of 4 CPUs.
   void begin_with(int nodes_count) {
     const auto all = nodes("n", 1, nodes_count);
     add("p", all);

@@ -19,7 +19,7 @@
 
 namespace sched::testing {
 
-// Which jobs are turned together: with told timing all, with own timing those in conflict.
+// The jobs that are turned together: with told timing all, with own timing those in conflict.
 enum class Turned { kAsOne, kByConflict };
 
 class SmallWorldPlayer {

@@ -1,6 +1,6 @@
 // StoredJobs: what a caller stores of each job for the next leader, from events and decisions, in
-// the way of the operator (its status_after and restore). What it stores of times and priorities it
-// asks the scheduler for.
+// the way of the operator (its status_after and restore). It asks the scheduler for the times and
+// priorities to store.
 #pragma once
 
 #include <functional>
@@ -24,18 +24,18 @@ class StoredJobs {
   std::vector<JobFacts> restored(
       const Scheduler& leader, base::Instant now,
       const std::function<PartitionIndex(PartitionIndex)>& partition_of) const;
-  // Empty, or what the scheduler holds of a job and has not decided in so many words: the next
+  // Returns empty, or a fact of a job that the scheduler holds but no decision reported: the next
   // leader would not know it. A new field of JobFacts is compared unless it is left out here.
   std::string not_told(const Scheduler& leader, base::Instant now) const;
-  // What the spec asks for now.
+  // Returns true if the spec asks for a hold now.
   bool asks_for_hold(JobId id) const;
   bool asks_for_suspend(JobId id) const;
-  // Returns true if a waiting job was found to be impossible on its nodes. That is not stored: a
+  // Returns true if a waiting job was found to be impossible on its nodes. This is not stored: a
   // new leader finds it out again when enough nodes are left for the job.
   bool has_impossible() const { return !impossible_.empty(); }
   // When the job got its nodes; nullopt if it has none.
   std::optional<base::Instant> allocated_at(JobId id) const;
-  // What the new leader is told first: wishes that the old one had not fulfilled.
+  // Returns the new leader's first events: wishes that the old one had not fulfilled.
   std::vector<Event> wishes(const std::vector<JobFacts>& jobs) const;
 
  private:

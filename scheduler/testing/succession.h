@@ -1,11 +1,11 @@
-// Succession: an old leader, and a new one that was restored from what the old one had stored, are
-// told the same random events and must decide the same.
+// Succession: an old leader, and a new one that was restored from what the old one had stored, get
+// the same random events and must decide the same.
 //
 // Compared are the starts with their nodes and limits, endings, claims, changes of state with their
 // counts, and refusals of commands, each with its instant; and after each event whether each job
 // waits, is held, has nodes or ends. Not compared:
 //
-// * messages and reasons, which a new leader tells once more;
+// * messages and reasons, which a new leader reports once more;
 // * expected starts, which it works out again;
 // * whose turn it is once it differs. The order of jobs that share no node is not published, and a
 //   later job may bring them together: then they take turns in another order, and reach their time

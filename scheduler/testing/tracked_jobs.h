@@ -19,8 +19,8 @@ namespace sched::testing {
 class TrackedJobs {
  public:
   // `partitions`: a letter and its tier each, for example "H2 A1 B1". With "!" its jobs are
-  // cancelled under a shadow ("A1!"), otherwise they are suspended there. Each has all nodes,
-  // a to h.
+  // canceled under a shadow ("A1!"), otherwise they are suspended there. Each has all nodes, a to
+  // h.
   explicit TrackedJobs(std::string_view partitions, gang::Unit unit = gang::Unit::kCore);
 
   Configuration configuration;
@@ -34,7 +34,7 @@ class TrackedJobs {
   // A job that is running and ready there; the gang does not know it yet.
   Job& add(std::int64_t id, char partition_name, std::string_view where);
   Job& job(std::int64_t id) { return *jobs.find(JobId{id}); }
-  // The job is gone. REQUIRES: the gang does not track it any more.
+  // Removes the job. REQUIRES: the gang no longer tracks it.
   void erase(std::int64_t id);
 };
 

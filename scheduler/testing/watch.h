@@ -41,10 +41,10 @@ class Watch {
   // Checks that all that is to be seen now agrees: jobs, and reasons when no pass is due.
   void check_jobs(base::Instant now, bool passed);
 
-  // Of the jobs that the request waits for: how those have ended that have.
+  // Returns how the jobs that the request waits for have ended, as far as they have.
   std::vector<KnownJob> known_of(const JobRequest& request) const;
 
-  // Of jobs that have not ended.
+  // Books of the jobs that have not ended.
   const std::map<JobId, Book>& books() const { return books_; }
   const std::map<std::string, NodeSpec>& nodes() const { return nodes_; }
 

@@ -118,7 +118,7 @@ class Attempt {
   int offered_cpus(int rank, const CoreView& view) const;
   // Without regard to devices.
   int free_cpus(int rank, const CoreView& view) const;
-  // What devices leave of so many CPUs on so many cores.
+  // Returns what devices leave of these numbers of CPUs and cores.
   DeviceLimits device_limits_on(int rank, int cpus, int cores) const;
   DeviceLimits device_limits_on(int rank, const CoreView& view) const;
   int with_devices(int rank, int cpus, int cores) const {

@@ -17,7 +17,7 @@ struct Chosen {
   int cpus;  // the most that are for the job here
 };
 
-// What devices leave of what a node offers, by rank.
+// The part of a node's offer that devices leave, by rank.
 using DeviceChoice = std::function<DeviceLimits(int rank)>;
 
 struct ChoiceRequest {

@@ -1,5 +1,5 @@
-// What devices leave of a node's offer (R11.9): a task that finds no device there does not start
-// there, and cores beyond those of these tasks are not taken. Pure.
+// The part of a node's offer that devices leave (R11.9): a task that finds no device there does not
+// start there, and cores beyond those of these tasks are not taken. Pure.
 #pragma once
 
 #include <climits>
@@ -24,7 +24,7 @@ struct DeviceLimits {
   int resources = 0;
 };
 
-// What is free on a node, without regard to the job's devices.
+// The free resources of a node, without regard to the job's devices.
 struct FreeOnNode {
   int cpus;  // as 4.6 has it
   int cores;

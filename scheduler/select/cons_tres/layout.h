@@ -23,13 +23,13 @@ std::vector<NodeTasks> distribute_tasks(const Shape& shape, const std::vector<Ch
                                         const std::vector<DeviceLimits>& devices,
                                         const Occupancy& occupancy);
 
-// Step 3: cores for `cpus` CPUs out of `free`. Nothing when they do not suffice.
+// Step 3: picks cores for `cpus` CPUs out of `free`; nullopt if they do not suffice.
 std::optional<CoreSet> pick_cores(const Shape& shape, const NodeFacts& node, const CoreSet& free,
                                   int cpus);
 
-// Steps 4 and 5, and R5.5. CPUs and memory of a node follow from its cores; nothing when the memory
-// is not there. `free_memory`: what others have left there. `cores_max`: the most that a job with
-// devices picks among.
+// Steps 4 and 5, and R5.5. CPUs and memory of a node follow from its cores; nullopt if there is too
+// little memory. `free_memory`: what other jobs have left there. `cores_max`: the most that a job
+// with devices picks among.
 std::optional<NodeAllocation> allocate_node(const Shape& shape, const NodeFacts& node,
                                             const CoreSet& free, int cores_max,
                                             const NodeTasks& tasks, std::int64_t free_memory);

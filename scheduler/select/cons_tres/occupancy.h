@@ -47,7 +47,7 @@ class Occupancy {
 
   void add(const SelectJob& job);
   void remove(const SelectJob& job);
-  void release_cores(const SelectJob& job);  // nothing when it holds none
+  void release_cores(const SelectJob& job);  // no effect if it holds none
   // After release_cores: true when it holds its cores (again). False, and nothing changed, when no
   // row is free or others are there now that it must not share with.
   bool resume_cores(const SelectJob& job);

@@ -1,7 +1,7 @@
 // Offer: how many CPUs each node offers to one job in one attempt, by rank, with sums that let runs
 // of neighbors be weighed without looking at each node: sums of blocks of 64 ranks, and of groups
-// of 64 blocks. What is not in the processor's caches costs most, so a group that cannot matter
-// saves more than its 64 additions.
+// of 64 blocks. Reads from outside of the processor's caches cost most, so a group that cannot
+// matter saves more than its 64 additions.
 //
 // Cost: set O(1); sums and tightest O(nodes / 4096 + 64), and O(64) for each block and each group
 // in which something has been set since.
@@ -16,7 +16,7 @@
 
 namespace sched::cons_tres {
 
-// CPUs are charged CPUs, from 0 to 65,535. A node that offers 0 is no member of nodes().
+// CPUs are charged CPUs, from 0 to 65,535. A node that offers 0 is not in nodes().
 class Offer {
  public:
   explicit Offer(int node_count)

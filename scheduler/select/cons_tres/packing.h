@@ -76,7 +76,7 @@ class Packing {
   enum class Result {
     kPacked,       // `rows` are in their new order, and `moves` are to be carried out
     kFitsNowhere,  // for a job there is no row: nothing is to be done
-    kTooMuch,      // so many rows would have to be looked for that it has to be done from scratch
+    kTooMuch,      // too many rows would be looked for: pack from scratch
   };
   // `rows`: as they stand now. After anything but kPacked the packing is forgotten. REQUIRES:
   // known().

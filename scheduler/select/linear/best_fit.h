@@ -2,7 +2,7 @@
 //
 // It is not the chooser of cons_tres (4.8), because what is recorded of the two differs: here large
 // nodes are taken wherever they are if only these will do, a run that suffices is left for any
-// tighter one, and weights are no matter of runs; there runs are cut at weights, one node that
+// tighter one, and weights do not affect runs; there runs are cut at weights, one node that
 // holds the rest is looked for first, and each node leaves CPUs for those that must follow. Nor
 // does it work on an Offer: whole nodes of equal sets need no CPUs per node, sums of runs are
 // differences of constant prefix sums (an Offer adds up blocks), and a start on the first empty

@@ -26,7 +26,7 @@ class Mates {
       : cluster_{cluster}, on_(static_cast<std::size_t>(cluster.node_count())) {}
 
   // Notes that the job was taken into the books, or out of them: it runs there or no longer does. A
-  // job that refuses to be stacked is no mate, and counts on its nodes all the same.
+  // job that refuses to be stacked is not a mate, but counts on its nodes all the same.
   void add(const SelectJob& job, const NodeBooks& books);
   void remove(const SelectJob& job, const NodeBooks& books);
 

@@ -24,7 +24,7 @@ class NodeBooks {
   explicit NodeBooks(const Cluster& cluster);
 
   void add(const SelectJob& job);
-  // Leaves nothing of it, whether its user had suspended it or not.
+  // Removes the job, even if its user had suspended it.
   void remove(const SelectJob& job);
   // T10, T11: a job that its user suspends does not count as running, and keeps its memory (but see
   // P5).
@@ -48,14 +48,14 @@ class NodeBooks {
   int running(int rank) const { return nodes_[index(rank)].running; }
   // Returns false if as many jobs run on each node as are there.
   bool has_stopped() const { return stopped_ != 0; }
-  // Nodes where at most so many jobs run, none of which refuses to be stacked; and how many nodes
-  // these are. Valid until the next call. Cost: O(1), but O(nodes) for a number that is asked about
+  // Returns the nodes where at most `most` jobs run, none of which refuses to be stacked, and their
+  // number. Valid until the next call. Cost: O(1), but O(nodes) for a number that is asked about
   // for the first time. REQUIRES: 0 <= most < kRunningMax.
   static constexpr int kRunningMax = 64;
   const NodeSet& with_running(int most) const { return level(most).nodes; }
   int count_with_running(int most) const { return level(most).count; }
-  // Returns true if a job may come to the node when at most so many others may run there and be
-  // there (4.4.2).
+  // Returns true if a job may come to a node where at most these numbers of others may run and be
+  // (4.4.2).
   bool admits(int rank, int run_limit, int total_limit) const {
     const Node& node = nodes_[index(rank)];
     return node.exclusive == 0 && node.running <= run_limit && node.total <= total_limit;
