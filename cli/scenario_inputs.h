@@ -64,7 +64,7 @@ class ScenarioInputs {
   std::vector<std::string> node_names_;
   std::set<std::string> known_nodes_;
   std::map<std::string, sched::JobId> jobs_by_label_;
-  // The first inputs that make a scenario without an end; they do not matter where timing is told.
+  // The first inputs that make a scenario without an end; they do not matter with told timing.
   std::optional<base::Error> endless_;       // the first job that runs forever
   std::optional<base::Error> unknown_mode_;  // the first job whose program is unknown
   const PartitionKeys keys_at_first_;

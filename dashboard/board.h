@@ -38,8 +38,8 @@ class Board {
   // REQUIRES: no other thread uses the board yet.
   void set_on_change(std::function<void()> on_change) { on_change_ = std::move(on_change); }
 
-  // `json` is the object's text. An equal text is no change. An entry keeps the scope that it had
-  // at first; "": every reader gets it.
+  // `json` is the object's text. An equal text is not a change. An entry keeps the scope that it
+  // had at first; "": every reader gets it.
   void set(const std::string& kind, const std::string& name, std::string json,
            const std::string& scope = "");
   // For an object that is not there: no change.

@@ -49,9 +49,9 @@ class Gatekeeper {
   void forget(const std::string& token);
 
  private:
-  // The oldest is forgotten: nobody reads in more browsers.
+  // The oldest is forgotten; one user hardly uses more browsers.
   static constexpr std::size_t kSessionsMax = 16;
-  // Of several readers.
+  // For several readers.
   static constexpr std::size_t kTokensMax = 1000;
   static constexpr base::Duration kSessionLives = std::chrono::hours{12};
 

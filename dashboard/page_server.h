@@ -1,5 +1,5 @@
 // PageServer: the page over HTTP, on 127.0.0.1 for the browsers of one user, or on all addresses
-// for several readers, each of whom has a token. What the page shows is a Board; changes go to each
+// for several readers, each with a token. What the page shows is a Board; changes go to each
 // browser as server-sent events.
 //
 // One thread and poll(). All that clients can take is bounded: the number of connections, the size
@@ -57,8 +57,8 @@ class PageServer {
     // Returns JSON about a job; called on a thread of its own, a few at a time.
     std::function<Text(const std::string& token, const std::string& ns, const std::string& name)>
         job{};
-    // What a browser posts, by path: each does what the body of a request asks for. Returns JSON;
-    // the message of an error is shown to the reader. Called as `job` is.
+    // Handlers of a browser's posts, by path: each does what the body of a request asks for.
+    // Returns JSON; the message of an error is shown to the reader. Called as `job` is.
     std::map<std::string, std::function<Text(const std::string& token, const std::string& body)>>
         posts{};
     // A browser has signed in, so there is a new code.

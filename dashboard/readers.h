@@ -1,5 +1,5 @@
-// Who reads a page that serves several users, and what of its board each may see. A reader is known
-// by a token alone.
+// Readers of a page that serves several users, and what of its board each may see. A reader is
+// known by a token alone.
 //
 // Thread-safe.
 #pragma once

@@ -7,7 +7,7 @@
 
 namespace kube {
 
-// Nothing when the text is not base64. Line breaks and blanks are skipped, padding may be missing.
+// nullopt if the text is not base64. Line breaks and blanks are skipped, padding may be missing.
 std::optional<std::string> decode_base64(std::string_view text);
 std::string encode_base64(std::string_view bytes);
 

@@ -128,7 +128,7 @@ class Client {
   // The same client with other time-outs or tries.
   Client with(CallOptions call) const;
   // Calls that wait for the rate limit or for a retry return kCancelled, later calls at once.
-  // Of all copies. A request that is on its way is waited for (CallOptions::timeout at most).
+  // Applies to all copies. Waits for a request that is on its way (CallOptions::timeout at most).
   void request_stop();
 
   template <ApiObject T>

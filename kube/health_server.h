@@ -1,5 +1,5 @@
 // /healthz, /readyz and /metrics over plain HTTP, for kubelet's probes and Prometheus. The port is
-// open to the cluster's network and asks nobody who he is, so all that clients can take is bounded:
+// open to the cluster's network and identifies no client, so all that clients can take is bounded:
 // the size of a request, the time for request and answer together, and the number of connections,
 // of which the oldest is given up for a new one.
 #pragma once

@@ -52,8 +52,8 @@ class Informer {
     // All changes up to this version of the API server's store have been delivered. Not called
     // between those of a list, which have no order.
     std::function<void(const std::string& version)> on_version{};
-    // The list of this version has been delivered. What came and went since the version before is
-    // not known. on_version follows.
+    // The list of this version has been delivered. Objects that came and went since the version
+    // before are not known. on_version follows.
     std::function<void(const std::string& version)> on_list{};
   };
   // Drops what is not needed before the object is stored (templates, annotations). Must keep name,

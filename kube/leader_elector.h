@@ -64,7 +64,7 @@ class LeaderElector {
   // a pause, before step() has noticed. Once false, it stays so, and on_lost follows.
   bool is_leader() const;
 
-  // Gives the Lease up, so that the next leader need not wait. Does nothing if not leading.
+  // Gives the Lease up, so that the next leader need not wait. No effect if not leading.
   void release();
 
  private:
@@ -83,7 +83,7 @@ class LeaderElector {
   LeaseSpec spec_for(base::Instant now, std::int32_t transitions) const;
   base::Duration renew_by() const;  // by the monotonic clock
   void lose();
-  void clear();  // writes that nobody holds the Lease as observed
+  void clear();  // writes that the Lease as observed is free
 
   Client client_;
   const Clock& clock_;
@@ -96,7 +96,7 @@ class LeaderElector {
   // The renewTime of each renewal that may be stored although no answer said so.
   std::vector<base::Instant> unanswered_;
   std::string reported_leader_;
-  std::optional<base::Duration> free_since_;  // of a Lease that nobody holds
+  std::optional<base::Duration> free_since_;  // of a Lease without a holder
   std::atomic<bool> leading_{false};
   std::atomic<std::int64_t> renewed_at_micros_{0};
 };

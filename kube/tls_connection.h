@@ -63,7 +63,7 @@ class TlsContext {
 class TlsConnection {
  public:
   // The descriptor stays the caller's, and open for as long as this.
-  // What arrives within `gather` after a read is read at once (Request::gather).
+  // Bytes that arrive within `gather` after a read are read at once (Request::gather).
   TlsConnection(std::shared_ptr<TlsContext> context, int descriptor, base::Duration gather);
   // Says goodbye to the server, unless it was dropped.
   ~TlsConnection();

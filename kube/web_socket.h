@@ -1,4 +1,4 @@
-// WebSocket (RFC 6455) over a connection that somebody else made: the messages of one end. The
+// WebSocket (RFC 6455) over a connection that the caller made: the messages of one end. The
 // frames are wslay's work; it does no I/O of its own, so TLS, proxies and credentials stay those of
 // the connection.
 //

@@ -38,13 +38,13 @@ class WorkQueue {
     changed_.notify_one();
   }
 
-  // The key that waited longest; call done() for it when processed. Nothing when none is ready.
+  // Returns the key that waited longest; nullopt if none is ready. Call done() when processed.
   std::optional<Key> try_get() {
     const std::lock_guard lock{mu_};
     return take_locked();
   }
 
-  // Waits for one. Nothing when `stop` is requested.
+  // Waits for one. nullopt if `stop` is requested.
   std::optional<Key> get(std::stop_token stop) {
     std::unique_lock lock{mu_};
     (void)changed_.wait(lock, stop, [this] { return !queue_.empty(); });

@@ -26,7 +26,7 @@ class Loop {
   void forget(int fd);
   // After the calls of this round, when nothing of what `done` destroys is at work.
   void later(std::function<void()> done) { later_.push_back(std::move(done)); }
-  // Calls those that are ready; at most `timeout_ms` pass before, -1 is no limit.
+  // Calls those that are ready; waits at most `timeout_ms` before, -1 = without limit.
   void wait(int timeout_ms);
 
  private:

@@ -9,8 +9,8 @@
 //                     and Pmix; or Relay, then what a srun on its node says and hears
 //   any launcher      to its kubegang-pmix: Run, Pmix; which says Pmix
 //
-// Input waits where it comes from: whoever has too much of it that a task has not read says Hold,
-// and everything is read on, so a signal never stands behind input that nobody reads.
+// Input waits where it comes from: a side that has too much of it that a task has not read says
+// Hold, and everything else is read on, so a signal never waits behind input that is not read.
 //
 // Numbers are little-endian, whatever the machine is. Pure.
 #pragma once
@@ -99,7 +99,7 @@ struct StepRequest {
   Distribution distribution = Distribution::kDefault;
   std::uint32_t plane = 1;              // tasks in a row, for kPlane
   std::vector<std::uint32_t> arranged;  // the node of each rank, for kArbitrary
-  std::string distribution_within;  // of -m, behind the nodes: ":cyclic:block"; only told to tasks
+  std::string distribution_within;  // of -m, behind the nodes: ":cyclic:block"; only for tasks
   Packing packing = Packing::kDefault;
   bool is_exact = false;      // takes what its tasks need, not all of its nodes
   bool overlaps = false;      // takes nothing
@@ -143,7 +143,7 @@ struct StepLayout {
   friend bool operator==(const StepLayout&, const StepLayout&) = default;
 };
 
-// Between kubegang-pmix and the first launcher. An id is given by whoever asks, and comes back with
+// Between kubegang-pmix and the first launcher. The asking side gives an id, which comes back with
 // the answer.
 enum class PmixKind : std::uint32_t {
   kEnvironment = 1,  // a task may start, with these `words` as variables; stays on the node
@@ -171,7 +171,7 @@ struct PmixMessage {
 
 struct Message {
   Kind kind = Kind::kDone;
-  std::uint32_t rank = 0;    // Input, InputEnd, Output, Exited, Pmi, Aborted; SignalJob: to whom
+  std::uint32_t rank = 0;    // Input, InputEnd, Output, Exited, Pmi, Aborted; SignalJob: the target
   std::uint32_t number = 0;  // Signal, SignalJob: signal; Created: step; Output: 1 or 2; Exited:
                              // wait status; Hello, Lost: index of the node; Release: exit code;
                              // Resize: rows * 65,536 + columns; Hold: 1 = no more Input, 0 = go on;

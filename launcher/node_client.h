@@ -1,6 +1,6 @@
 // The launcher of a pod that is not the first of its job: keeps one idle connection to the first
-// pod's launcher, runs the tasks that it is asked for on it, and opens the next one. What srun says
-// in a task here goes to the first pod, too, each on a connection of its own.
+// pod's launcher, runs the tasks that it is asked for on it, and opens the next one. Requests of
+// srun in a task here go to the first pod, too, each on a connection of its own.
 #pragma once
 
 #include <sys/types.h>

@@ -16,7 +16,7 @@
 
 namespace launcher {
 
-// Of the data that tasks put into one fence, or that waits in all of them: fits into a message.
+// The most data that tasks may put into one fence, or that waits in all of them: fits a message.
 inline constexpr std::size_t kPmixBytesMax = 48U << 20U;
 
 class PmixExchange {
@@ -38,7 +38,7 @@ class PmixExchange {
   // Takes what the node says; adds what is to be sent. False: it breaks a rule, and changes
   // nothing.
   bool add(std::uint32_t place, const PmixMessage& message, std::vector<Reply>& replies);
-  // The node is gone: nobody waits for its tasks any more.
+  // Removes a node that is gone: no fence waits for its tasks any longer.
   void lose(std::uint32_t place, std::vector<Reply>& replies);
   // Some task has asked for the end of the step, or is gone without having left it.
   const std::optional<End>& end() const { return end_; }
@@ -49,7 +49,7 @@ class PmixExchange {
     std::uint32_t id = 0;
     std::string data;
   };
-  // What has come to the fences of these ranks: by place, the next one in order first.
+  // Parts that have come to the fences of these ranks: by place, the next one in order first.
   using Parts = std::map<std::uint32_t, std::deque<Part>>;
   using Fences = std::map<Ranks, Parts>;
   struct Question {

@@ -35,7 +35,7 @@ struct Program {
   int extra = -1;                      // if there is one, it becomes 3
   bool has_terminal = false;           // `input` is one, and becomes that of the session
   std::string speaker;                 // begins the message of a program that cannot be started
-  std::optional<std::string> umask{};  // in octal digits; none: ours
+  std::optional<std::string> umask{};  // in octal digits; none: the launcher's
 };
 
 // Starts it as the leader of a session of its own, with default signal handlers, nothing blocked,

@@ -20,8 +20,8 @@ struct JobNodes {
   std::uint32_t own = 0;            // index of the one that this is
   Environment devices{};            // variables of the devices of this one's pod
 };
-// Of SLURM_JOB_NODELIST, SLURM_JOB_CPUS_PER_NODE and SLURM_NODEID. Without them, or if they do not
-// go together, the job has one node.
+// Reads SLURM_JOB_NODELIST, SLURM_JOB_CPUS_PER_NODE and SLURM_NODEID. Without them, or if they do
+// not go together, the job has one node.
 JobNodes job_nodes(const Environment& environment);
 
 // "4(x2),1" -> 4, 4, 1. Empty: not such a list.
@@ -30,7 +30,7 @@ std::vector<std::uint32_t> read_per_node_list(std::string_view text);
 // How a step is named to its tasks by PMI: "1001.0".
 std::string pmi_job(const StepRequest& request, std::uint32_t step_id);
 
-// What the launcher of layout.nodes[place] runs of a step.
+// Returns what the launcher of layout.nodes[place] runs of a step.
 TaskSet task_set(const StepRequest& request, const StepPlacement& placement, std::size_t place,
                  std::uint32_t step_id, const JobNodes& nodes);
 

@@ -25,7 +25,7 @@ std::optional<Window> window_of(int fd);
 // If it is a terminal, a descriptor for it on which writes do not wait, as they would while it is
 // stopped (Ctrl-S); else `fd`. A mode of `fd` itself would be that of the caller's shell, too.
 int without_waiting(int fd);
-// A terminal at which somebody else reads now: who reads it in the background is stopped.
+// Returns true if another process reads the terminal now: reading in the background stops us.
 bool is_in_background(int fd);
 
 // Has a terminal pass on all that is typed as it is, for as long as this lives.

@@ -1,4 +1,4 @@
-// What the script and the steps of a job have used, and the message about it that the launcher of
+// The usage of the script and the steps of a job, and the message about it that the launcher of
 // the first pod leaves in its container's termination log, where the operator finds it
 // (operator/gang/usage_message.h).
 #pragma once
@@ -49,7 +49,7 @@ class UsageReport {
 
   void begin_script(Time now) { script_.start = now; }
   void script_ended(const Used& used, int wait_status, Time now);
-  // Of processes that nobody waits for: the script's, as far as is known.
+  // Adds usage of processes without a waiting parent: the script's, as far as is known.
   void add_rest(const Used& used) { script_.used.add(used); }
 
   struct StepSize {

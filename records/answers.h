@@ -1,5 +1,5 @@
-// records.kubegang.io/v1alpha1: what is answered to requests that the API server passes on. Who may
-// ask what it has decided, by its RBAC, of the path and the method. Pure, but for the database.
+// records.kubegang.io/v1alpha1: answers to requests that the API server passes on, after its RBAC
+// has judged user, path and method. Pure, but for the database.
 #pragma once
 
 #include <map>

@@ -1,6 +1,6 @@
-// The port on which the API server asks for records. Whoever asks must have a certificate of the
-// API server's own (requestheader-client-ca-file): it passes on only what its authorization has
-// allowed, and says for whom. Nobody else is answered, so nothing is decided here.
+// The port on which the API server asks for records. A client must have the API server's own
+// certificate (requestheader-client-ca-file): that passes on only requests that it has authorized,
+// and names the user. So nothing is decided here.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@
 
 namespace records {
 
-// What the ConfigMap kube-system/extension-apiserver-authentication says.
+// The content of the ConfigMap kube-system/extension-apiserver-authentication.
 struct AskersTrust {
   std::string authorities{};                 // PEM
   std::vector<std::string> allowed_names{};  // empty: any that the authorities have signed

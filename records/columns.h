@@ -13,7 +13,7 @@
 
 namespace records {
 
-// What a record is known by: these, and the task.
+// The key of a record: these, and the task.
 inline constexpr std::size_t kKeyColumns = 4;  // the first ones
 
 struct Column {
@@ -21,8 +21,8 @@ struct Column {
   bool is_text = false;  // else a number, which may be NULL
 };
 
-// For those whom visit() takes through the fields of a record: in a table all kinds of fields are
-// alike. `Self` has field().
+// For visitors that visit() takes through the fields of a record: in a table all kinds of fields
+// are alike. `Self` has field().
 template <typename Self>
 class EachAlike {
  public:

@@ -1,4 +1,4 @@
-// What a change of a Job means for its records. Pure.
+// Translates changes of a Job into changes of its records. Pure.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@ namespace records {
 // The record as it is now, whole.
 struct Written {
   Record record;
-  // What the run before has used, of which the record of a job that waits again is told.
+  // The usage of the run before, for the record of a job that waits again.
   std::optional<kube::JobUsage> used_before{};
 };
 // A task of an array has ended, and nothing but that is known. Its record says how, and who; where
@@ -22,11 +22,11 @@ struct Written {
 struct TaskEnded {
   Record record;
 };
-// The object is gone. What has not ended ends now.
+// The object is gone. Records that have not ended end now.
 struct JobGone {
   std::string cluster;
   std::string job_uid;
-  bool is_seen = true;  // false: it went while nobody watched
+  bool is_seen = true;  // false: it went unwatched
   base::Instant at{};
 };
 using Change = std::variant<Written, TaskEnded, JobGone>;

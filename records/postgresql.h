@@ -1,4 +1,4 @@
-// The copy of the database in PostgreSQL: the same table and the same view. What is put twice
+// The copy of the database in PostgreSQL: the same table and the same view. A row that is put twice
 // changes nothing.
 #pragma once
 
@@ -28,8 +28,8 @@ class Postgresql {
   // In one transaction with the place: both or, after an error, neither.
   base::Status put(std::span<const Record> records, const std::string& identity,
                    const ChangePlace& last);
-  // Its socket; -1: there is none. shutdown() of it ends a call that waits for a server that is
-  // silent.
+  // Returns the connection's socket; -1: there is none. shutdown() of it ends a call that waits for
+  // a server that is silent.
   int socket() const;
 
  private:

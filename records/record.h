@@ -17,7 +17,7 @@
 namespace records {
 
 // The states of a Job, and two that only records have: this run ended and the job waited again; the
-// object was gone when kubegang-records came back, so nobody knows how the job has ended.
+// object was gone when kubegang-records came back, so it is not known how the job has ended.
 enum class RecordState {
   kPending,
   kRunning,

@@ -28,7 +28,7 @@ class ChangeQueue {
  public:
   explicit ChangeQueue(kube::Waker& waker) : waker_{waker} {}
 
-  // Of a Job that has changed; may be none.
+  // Adds changes of a Job; may be none.
   void add(std::vector<Change> changes);
   // All changes of Jobs up to this version of the API server's store have been added.
   void reach(std::int64_t version);
@@ -75,7 +75,7 @@ struct RecorderCounters {
   std::atomic<std::int64_t> changes{0};  // written
   std::atomic<std::int64_t> batches{0};
   std::atomic<std::int64_t> errors{0};
-  std::atomic<std::int64_t> lost_jobs{0};  // whose end nobody has seen
+  std::atomic<std::int64_t> lost_jobs{0};  // whose end was not seen
   // Tasks of arrays of whose ends nothing was seen but the outcome.
   std::atomic<std::int64_t> bare_ends{0};
 };
@@ -92,14 +92,14 @@ class Recorder {
         clock_{clock} {}
 
   // Writes one batch. After an error nothing of it is lost: the next step tries it again. Once the
-  // first list is written, what has no object any more is lost. Returns the changes that were
+  // first list is written, jobs that have no object are lost. Returns the changes that were
   // written.
   base::Result<std::size_t> step();
   // All that existed at the start is written.
   bool is_up_to_date() const { return is_reconciled_; }
   const RecorderCounters& counters() const { return counters_; }
-  // What the Lease may say: every state of every Job up to the version is on the disk; -1: the
-  // first list is not. Rises only with what Jobs do. Any thread.
+  // Returns what the Lease may say: every state of every Job up to the version is on the disk; -1:
+  // the first list is not. Rises only with what Jobs do. Any thread.
   kube::RecordedVersions stored() const {
     const std::lock_guard lock{mu_};
     return stored_;

@@ -26,7 +26,7 @@ class Statement {
   base::Result<bool> step();
   // For a statement without rows; afterwards it can be bound and run again.
   base::Status run();
-  // After rows: it can be bound and run again. What is bound stays.
+  // After rows: it can be bound and run again. Bound values stay.
   void reset();
 
   bool is_null(int column) const;
@@ -53,7 +53,7 @@ class Database {
   // All statements of `sql`, which return no rows.
   base::Status run(const std::string& sql);
   base::Result<Statement> prepare(const std::string& sql) const;
-  // The first column of the first row; nothing if there is none.
+  // Returns the first column of the first row; nullopt if there is none.
   base::Result<std::optional<std::int64_t>> integer(const std::string& sql) const;
   // Rows that the last statement has changed.
   std::int64_t changes() const;

@@ -1,6 +1,6 @@
 // The database of records: one SQLite file with one row for each record (docs/records.md has its
-// columns). What is written twice changes nothing, and a record that has ended does not change any
-// more; so everything may be written again after a crash. Writer and Reader have a connection of
+// columns). A change that is written twice has no effect, and a record that has ended no longer
+// changes; so everything may be written again after a crash. Writer and Reader have a connection of
 // their own; a reader sees the last transaction that is complete, and holds up no writer.
 #pragma once
 
@@ -29,8 +29,8 @@ class Writer {
   base::Status write(std::span<const Change> changes);
   // The jobs of a cluster with a record that has not ended.
   base::Result<std::vector<std::string>> open_jobs(const std::string& cluster);
-  // The tasks whose ends it has written from their outcomes alone. Of canceled ones only those that
-  // are known to have begun.
+  // Returns the number of tasks whose ends were written from their outcomes alone, without canceled
+  // ones that are not known to have begun.
   std::int64_t bare_ends() const { return bare_ends_; }
 
  private:
@@ -96,7 +96,7 @@ class Reader {
   base::Result<Page> find(const Query& query) const;
   // The records that were changed behind that place, each as it is now.
   base::Result<ChangedPage> changed_after(const ChangePlace& place, std::size_t limit) const;
-  // Of this database, and no other one.
+  // Returns the identity of this database.
   base::Result<std::string> identity() const;
   // Since when there are records.
   base::Result<base::Instant> since() const;

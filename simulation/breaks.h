@@ -1,6 +1,6 @@
 // Deliberate breaks of rules that matter, to show that the checkers find them. Each is made where
 // the simulation stands between the real parts: what the API server keeps, what the writer
-// acknowledges, what the agent's policy is told, what is on the disk.
+// acknowledges, what the agent's policy gets, what is on the disk.
 #pragma once
 
 #include <array>
@@ -37,7 +37,7 @@ enum class Break {
   kClockBelieved,       // an operator does not compare its clock with the API server's
   kTimeLost,            // operators count four seconds for five
   kUncordonNotSeen,     // nor that a node is open to jobs again
-  kDebugExempts,        // a pod with a debug container takes no turns any more
+  kDebugExempts,        // a pod with a debug container no longer takes turns
   kLabelExempts,        // nor does one that others have labeled
   kDeadlineExempts,     // nor one to which others have given a deadline
   kDebugEndless,        // a pod runs for a debug container for as long as that does not start
@@ -108,7 +108,7 @@ constexpr std::optional<Break> parse_break(std::string_view name) {
   return std::nullopt;
 }
 
-// What is broken in a round: at most one rule, so that a finding shows which checker watches over
+// The break of a round: at most one rule, so that a finding shows which checker watches over
 // it.
 struct Breaks {
   Break active = Break::kNone;

@@ -56,11 +56,11 @@ struct Program {
   Time report_at{0};
 };
 
-// Why a program has ended: its work was done, and `exit_code` is its own; somebody killed it; its
-// pod was told to end or has no object any more; its machine went off.
+// Why a program has ended: its work was done, and `exit_code` is its own; a signal killed it; its
+// pod was to end or no longer has an object; its machine went off.
 enum class EndedBy { kItself, kSignal, kRequest, kMachine };
 
-// Learns what really happened to the programs, whatever the API server was told.
+// Learns what really happened to the programs, whatever the API server shows.
 class ProgramObserver {
  public:
   virtual ~ProgramObserver() = default;
@@ -68,7 +68,7 @@ class ProgramObserver {
   virtual void program_ended(const Program& program, EndedBy by) = 0;
   // kubelet does not take the pod.
   virtual void program_refused(const Program& program) = 0;
-  // It had ended, and its machine went off before kubelet could tell anybody.
+  // It had ended, and its machine went off before kubelet could report that.
   virtual void end_untold(const Program& program) = 0;
 };
 
@@ -84,11 +84,11 @@ class Kubelet {
   Time next();
   void step();
 
-  // Its process is restarted; what runs goes on.
+  // Restarts kubelet's process; programs go on.
   void restart();
   void power_off();
   void power_on();
-  // The next so many pods do not fit, says kubelet.
+  // Makes kubelet refuse the next `count` pods: they do not fit.
   void refuse_next(int count) { refuse_ += count; }
   void be_slow(Time until) { slow_until_ = until; }
   // Volumes of new pods come only then; those of a job with a start timeout, never.

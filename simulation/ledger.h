@@ -37,7 +37,7 @@ struct Node {
   std::unique_ptr<Machine> machine;
   std::unique_ptr<Kubelet> kubelet;
   std::unique_ptr<NodeAgent> agent;
-  bool given_up = false;  // its Node object was deleted: its programs do not count any more
+  bool given_up = false;  // its Node object was deleted: its programs no longer count
 };
 
 // The checkers of a round and what they know. Used by one thread. look() costs as much as was
@@ -84,12 +84,12 @@ class Ledger final : public ProgramObserver {
   void builtin_scheduler() { may_be_builtin_ = true; }
   // A step of an operator's clock that its leader may follow.
   void operator_clock_stepped(Time by) { clock_steps_ += by; }
-  // Somebody deleted the pod by force: before its job is ready it is made again.
+  // The pod was deleted by force: before its job is ready it is made again.
   void pod_lost(const Program& program);
   // Something was done to the cluster that is felt for so long: the length of an outage, or by how
   // much an operator's clock is set back, whose instants stand still until it has caught up.
   void fault(Time lasts = Time{0});
-  // Its Node object is deleted, and another one of the same name is there in so long.
+  // The Node object is deleted, and another one of the same name appears after `lasts`.
   void node_replaced(const std::string& node, Time lasts);
 
   // --- at the end ---
@@ -102,8 +102,8 @@ class Ledger final : public ProgramObserver {
   void check_usage(base::Duration recorded);
 
  private:
-  // A job that is no array, an array as a whole, or a task of one that has started or ended: what
-  // is stored of that is taken for the status of a job (api/array_status.h).
+  // A job that is not an array, an array as a whole, or a task of one that has started or ended:
+  // the task's entry is taken for the status of a job (api/array_status.h).
   struct JobFacts {
     kube::Job job;
     std::optional<int> task;          // of an array
@@ -117,19 +117,19 @@ class Ledger final : public ProgramObserver {
     Time began_at = kNoTime;            // the first program of its present start
     Time ready_at = kNoTime;
     Time final_at = kNoTime;           // if it was seen to end
-    std::int64_t unsliced_start = -1;  // whose partition was deleted: it takes no turns any more
+    std::int64_t unsliced_start = -1;  // whose partition was deleted: it no longer takes turns
     std::string owner;                 // UID of the batch Job that it runs
     Time start_at{0};                  // its present start was stored, or seen after a restore
     Time held_at = kNoTime;            // its user holds it since then,
     bool hold_is_heard = false;        // and the operator has heard
     kube::Allocation allocation;       // of that start
     std::optional<base::Duration> least_limit;  // that its spec ever had
-    // Of the present start, as stored: which pods have succeeded; and whether the operator has
+    // For the present start, as stored: which pods have succeeded; and whether the operator has
     // heard of all of them, with no ending stored.
     std::set<int> succeeded;
     bool is_known_done = false;
   };
-  // Of one start's pods, by which its verdict is judged.
+  // Facts of one start's pods, by which its verdict is judged.
   struct StartFacts {
     bool failed = false, lost = false, refused = false;
     bool over = false;  // ended because its time was over, whatever its programs did then
@@ -145,8 +145,8 @@ class Ledger final : public ProgramObserver {
     bool is_heard = true;  // and the operator has heard of it
     std::int64_t starts = 0;
   };
-  // How Jobs that ran a batch Job have ended: which have failed, and whether one was cancelled or
-  // is over its time.
+  // How Jobs that ran a batch Job have ended: which have failed, and whether one was canceled or is
+  // over its time.
   struct Attempts {
     std::set<std::string> failed;
     bool given_up = false;
@@ -175,12 +175,12 @@ class Ledger final : public ProgramObserver {
     int task = 0;
     Time at{};
   };
-  // Of a node that is closed to jobs: whether the operator has heard.
+  // A node that is closed to jobs, and whether the operator has heard.
   struct Closed {
     bool taint = false;
     bool is_known = false;
   };
-  // What a kernel has counted of freezes.
+  // A kernel's counts of freezes.
   struct FreezeCounts {
     std::int64_t freezes = 0, slow = 0;
     base::Duration freezing{0};

@@ -1,4 +1,4 @@
-// What the checkers of the ledger share: bounds, and words for findings.
+// Bounds, and words for findings, that the checkers of the ledger share.
 #pragma once
 
 #include <chrono>
@@ -23,7 +23,7 @@ namespace simulation {
 inline constexpr Time kSample = std::chrono::milliseconds{100};
 // How long a process may need to hear again after its link was cut or its worker was started.
 inline constexpr Time kHearsWithin = std::chrono::seconds{3};
-// What a user asks of a job holds for a start when the operator has been well for so long since.
+// A user's wish counts for a start once the operator has been well this long since the wish.
 inline constexpr Time kHeardWithin = std::chrono::seconds{1};
 // An agent writes its status once in this time, whatever it has to say.
 inline constexpr Time kToldWithin = std::chrono::seconds{5};
@@ -54,7 +54,7 @@ inline std::string title_of(const kube::Job& job) {
   return title_of(job.metadata.name, control::task_in(job.metadata.uid));
 }
 
-// A list of indexes of pods ("0,2-3"); what is no such list counts as empty.
+// Parses a list of indexes of pods ("0,2-3"); empty if it is malformed.
 inline std::set<int> indexes_in(std::string_view text) {
   constexpr int kIndexMax = 99'999;
   const auto indexes = base::parse_number_list(text, kIndexMax).value_or(std::vector<int>{});

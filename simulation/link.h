@@ -32,7 +32,7 @@ struct Weather {
   Time duplicated_until{0};  // watches say things twice
   Time proxy_until{0};       // some requests are answered by something between, as often
   Time stale_until{0};       // NodeTimetables are listed from a cache that stands still
-  int breaks_off = 0;        // so many deliveries end in the middle
+  int breaks_off = 0;        // deliveries that end in the middle
   Time broke_off_at{0};      // the last of them did
 };
 

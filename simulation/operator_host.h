@@ -55,7 +55,7 @@ class OperatorHost {
   // SIGSTOP until then: nothing of the process moves, except the writes that are on the network
   // already. Its Lease runs out meanwhile, and it does not know that when it goes on.
   void pause(Time until);
-  // Its writes take up to so long on the network.
+  // Makes its writes take up to delay_max on the network.
   void slow_writes(Time until, Time delay_max);
 
   // The leader's loop stands still until then; its process, and with it the Lease, goes on.

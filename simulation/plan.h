@@ -64,7 +64,7 @@ enum class Act {
   kCompact,
   kStaleTimetables,  // of one agent
   kRestore,
-  kServerDown,    // nobody reaches it
+  kServerDown,    // no client reaches it
   kProxyAnswers,  // of something between, in words that are not the API server's
   // machines
   kStepClock,
@@ -120,7 +120,7 @@ struct JobPlan {
   std::string rack;        // "odd" or "even": of its nodes, by their number; "" = any
   bool tolerates = false;  // nodes with a taint (Act::kTaint)
   Time start_timeout{};    // 0 = none
-  // Its pods have an init container that works for so long; 0 = they have none.
+  // The work of the init container of its pods; 0 = they have none.
   Time init{};
   bool init_ends = true;
   // That of its first pod ends only when another pod has worked for so long.
@@ -131,7 +131,7 @@ struct JobPlan {
   int waits_task = -1;  // a task of that one, which is an array; -1: all of it
   int devices = 0;      // of each of its nodes, which has kDevices
   std::string array;    // the numbers of its tasks; "" = it is none
-  int throttle = 0;     // so many run at once; 0 = any
+  int throttle = 0;     // the most that run at once; 0 = any
   int fails_task = -1;  // the only one that ends with exit_code; -1: all do
   friend bool operator==(const JobPlan&, const JobPlan&) = default;
 };
@@ -150,7 +150,7 @@ struct Plan {
   friend bool operator==(const Plan&, const Plan&) = default;
 };
 
-// What each node has.
+// The devices of each node.
 inline constexpr int kDevices = 2;
 
 // Returns the rack of a node, by its number: "odd" for n1.

@@ -18,7 +18,7 @@ struct CheckCrdsOptions {
 };
 
 // A line for each object, and kExitFailed if there is one. Jobs that have ended are not looked at:
-// nothing follows from their specs any more.
+// their specs have no effect.
 int run_check_crds(const Session& session, const CheckCrdsOptions& options, Output output);
 
 }  // namespace cli

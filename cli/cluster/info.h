@@ -38,8 +38,8 @@ struct ClusterNodes {
   bool has_nodes = true;
 };
 
-// One node in one partition. Of a user who may not read nodes: a group of nodes, whose names may be
-// unknown.
+// One node in one partition. For a user who may not read nodes: a group of nodes, whose names may
+// be unknown.
 struct NodeLine {
   const kube::Partition* partition = nullptr;
   const kube::Node* node = nullptr;

@@ -1,4 +1,4 @@
-// What a reader of the page may do with a job: hold, release and cancel, as the commands do it
+// Actions of a reader of the page on a job: hold, release and cancel, as the commands do it
 // (control.h), with the rights of the user who runs the page's server.
 #pragma once
 

@@ -14,7 +14,7 @@
 
 namespace cli {
 
-// Tokens lie in memory while somebody reads by them, and nowhere else.
+// Tokens lie in memory while readers use them, and nowhere else.
 class PageReaders final : public dashboard::Readers {
  public:
   static constexpr base::Duration kAskEvery = std::chrono::minutes{1};
@@ -34,7 +34,7 @@ class PageReaders final : public dashboard::Readers {
  private:
   // Without an answer of the API server what is known holds for so long.
   static constexpr base::Duration kTrustMax = std::chrono::minutes{5};
-  // Somebody reads as long as the server asks for their sight; it does with each update.
+  // A reader is present as long as the server asks for their sight; it does with each update.
   static constexpr base::Duration kReadsWithin = std::chrono::minutes{2};
   static constexpr base::Duration kLookEvery = std::chrono::seconds{1};
   // Also after a failure.

@@ -1,4 +1,4 @@
-// What the page shows of the time before it was there: who ran where, as records remember it, asked
+// The page's view of the time before it began: which job ran where, as records have it, asked
 // with the reader's own rights.
 #pragma once
 

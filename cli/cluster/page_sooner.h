@@ -1,5 +1,5 @@
-// What would make a waiting job start sooner: the operator is asked about jobs that differ from it
-// in one thing each.
+// Changes that would let a waiting job start sooner: the operator is asked about jobs that differ
+// from it in one thing each.
 #pragma once
 
 #include <string>

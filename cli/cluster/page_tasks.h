@@ -37,7 +37,7 @@ class PageTasks {
   base::Instant forgotten() const { return forgotten_; }
 
  private:
-  // Of all arrays together.
+  // For all arrays together.
   static constexpr std::size_t kEndedMax = 2000;
 
   struct Task {

@@ -30,7 +30,7 @@ struct QueueLine {
   std::string partition;
   std::string name;       // of an attempt at a Job of the batch group: that Job's, as job/NAME
   std::string job_name;   // the object's
-  std::string batch_job;  // whose attempt it is; empty = nobody's
+  std::string batch_job;  // whose attempt it is; empty = none
   std::string user;       // the namespace
   JobMoment moment;
   int nodes = 0;

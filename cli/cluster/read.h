@@ -15,9 +15,9 @@
 
 namespace cli {
 
-// All objects of a kind but Jobs that only ask (spec.testOnly); ns "" = all namespaces (or the kind
-// has none). Of each only `fields` are
-// read; null: all that T has. A field selector has only those sent that fit it.
+// Returns all objects of a kind but Jobs that only ask (spec.testOnly); ns "" = all namespaces (or
+// the kind has none). Reads only `fields` of each; null: all that T has. With a field selector the
+// server sends only those that fit it.
 template <kube::ApiObject T>
 base::Result<std::vector<T>> list_all(const Session& session, const std::string& ns, Output output,
                                       const kube::KnownFields* fields = nullptr,

@@ -1,5 +1,5 @@
-// What kubegang-records remembers of jobs, asked through the API server, which decides who may see
-// what.
+// Reads what kubegang-records has stored of jobs, through the API server, which decides what a user
+// may see.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace cli {
 
-// What a report is about.
+// The time that a report is about.
 struct TimeWindow {
   base::Instant from{};
   base::Instant until{};
@@ -38,13 +38,13 @@ struct RecordPage {
   std::string next{};     // asks for the page after it; "": it is the last one
 };
 
-// Of namespace `ns`, "" = all; `next` is what the page before it has said. kNotFound: the cluster
-// keeps no records; kPermissionDenied: the user may not list those.
+// Returns a page of namespace `ns`, "" = all; `next` comes from the page before. kNotFound: the
+// cluster keeps no records; kPermissionDenied: the user may not list those.
 base::Result<RecordPage> read_record_page(const Session& session, const std::string& ns,
                                           const RecordQuery& query, const std::string& next = "");
 
-// Of all namespaces, or of the session's own if the others may not be read. A cluster without
-// records has none; an error: it has, and they cannot be read.
+// Returns records of all namespaces, or of the session's own if the user may not read the rest;
+// none in a cluster without records. Fails if records exist and cannot be read.
 base::Result<RecordedJobs> read_records(const Session& session, const RecordQuery& query);
 
 }  // namespace cli

@@ -14,8 +14,8 @@
 
 namespace cli {
 
-// Of a command; a batch script without an image gets its partition's, or the operator's, which is
-// the same.
+// The image of a command; a batch script without one gets its partition's, or the operator's, which
+// is the same.
 inline constexpr const char* kImageDefault = "debian:stable-slim";
 
 enum class SubmitOutput { kSentence, kName, kNumber, kYaml, kJson };

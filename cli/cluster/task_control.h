@@ -22,13 +22,13 @@ struct TaskWishes {
   std::map<int, std::int32_t> nice;
 
   explicit TaskWishes(const std::vector<kube::TaskControl>& entries);
-  // Drops what asks for nothing any more: wishes of tasks that have ended, and requests that were
+  // Drops what no longer asks for anything: wishes of tasks that have ended, and requests that were
   // carried out.
   void drop_done(const kube::JobStatus& of_array);
   std::vector<kube::TaskControl> entries() const;
 };
 
-// "3", "[3,5-7]" or "3,5-7": the numbers behind the "_" of a job. Nothing if it is no such text.
+// Parses the numbers behind the "_" of a job: "3", "[3,5-7]" or "3,5-7". nullopt if malformed.
 std::optional<std::vector<int>> parse_tasks(std::string_view text);
 
 // A job, by name or number, and some of its tasks if it is an array: "1001_[1-3]", "sweep_7". No

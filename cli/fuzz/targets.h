@@ -14,7 +14,7 @@ void fuzz_scenario(std::string_view input);
 void fuzz_swf(std::string_view input);
 // A form feed ends a file: several files are imported together.
 void fuzz_import(std::string_view input);
-// What a browser posts to the page.
+// A request body that a browser posts to the page.
 void fuzz_page_body(std::string_view input);
 
 }  // namespace cli

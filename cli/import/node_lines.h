@@ -18,8 +18,8 @@ namespace cli {
 
 class NodeLines {
  public:
-  // Reads a line NodeName=…; DEFAULT lines hold for the lines behind them. What cannot be said in
-  // Kubernetes is reported.
+  // Reads a line NodeName=…; DEFAULT lines hold for the lines behind them. Values that Kubernetes
+  // has no place for are reported.
   void add_nodes(FilePlace place, const std::vector<slurm::KeyValue>& keys, Remarks& remarks);
   // A line DownNodes=…
   void add_down(FilePlace place, const std::vector<slurm::KeyValue>& keys, Remarks& remarks);

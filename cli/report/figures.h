@@ -10,7 +10,7 @@
 namespace cli {
 
 // Times are in seconds; a wait is all the time of a job between its submission and its end in which
-// it did not run: in the queue, or suspended for others' turns.
+// it did not run: in the queue, or suspended for the turns of other jobs.
 struct Figures {
   double response_mean = 0;
   double slowdown_mean = 0;   // bounded slowdown

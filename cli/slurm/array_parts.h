@@ -36,8 +36,8 @@ enum class ArrayView {
 // costs a copy of its job: filter jobs first.
 std::vector<JobPart> array_parts(std::vector<kube::Job> jobs, ArrayView view, bool has_ended);
 
-// "7,10-12%2" or "0-98:2", as squeue's %K has it. SOURCE: a list that is no row of steps is cut at
-// 64 characters, or at SLURM_BITSTR_LEN (0: never), and ends with "..." then.
+// "7,10-12%2" or "0-98:2", as squeue's %K has it. SOURCE: a list that is not a row of steps is cut
+// at 64 characters, or at SLURM_BITSTR_LEN (0: never), and ends with "..." then.
 std::string task_text(const ArrayPart& part);
 // "1001", "1001_3", "1001_[3-6%2]". `id` is the number of the job itself.
 std::string job_label(std::int64_t id, const std::optional<ArrayPart>& part);
@@ -48,7 +48,7 @@ std::string short_job_label(std::int64_t id, const std::optional<ArrayPart>& par
 // "1001,1002_[1,3]" as its two words: commas in brackets do not separate.
 std::vector<std::string> job_words(std::string_view text);
 
-// "1001_[1-3]" as its two halves; nothing if the word is no number of a job.
+// "1001_[1-3]" as its two halves; nullopt if the word is not a job's number.
 struct JobWord {
   std::int64_t id = 0;
   std::optional<std::vector<int>> tasks{};  // ascending

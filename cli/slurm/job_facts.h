@@ -39,7 +39,7 @@ struct JobFacts {
   std::optional<kube::Bytes> memory_per_cpu{};
   std::optional<kube::Bytes> memory_per_node{};
   std::optional<kube::Bytes> memory_per_gpu{};  // then it has none of the two
-  // Of its partition, if it asks for GPUs.
+  // The partition's, if the job asks for GPUs.
   std::optional<std::int32_t> default_cpus_per_gpu{};
   std::optional<kube::Bytes> default_memory_per_gpu{};
   std::optional<base::Duration> limit{};  // absent: none
@@ -59,7 +59,7 @@ struct JobFacts {
 base::Result<std::vector<kube::Job>> list_jobs(const Session& session, Output output,
                                                std::span<const std::string> words = {});
 
-// The same of these users (status.user): the server sends only theirs if it can select.
+// The same for these users (status.user): the server sends only their jobs if it can select.
 base::Result<std::vector<kube::Job>> list_jobs_of(const Session& session,
                                                   const std::set<std::string>& users,
                                                   Output output);
@@ -159,7 +159,7 @@ std::string slurm_date(base::Instant instant);
 std::string slurm_memory(kube::Bytes bytes);
 // "5120K", "5M": the largest unit of which it is a whole number.
 std::string exact_memory(kube::Bytes bytes);
-// Of a TRES: in whole MiB.
+// Formats the memory of a TRES: in whole MiB.
 std::string tres_memory(kube::Bytes bytes);
 // "00:01.250", "02:00:00", "1-02:00:00": parts of a second below an hour alone, if there are any.
 std::string cpu_time(base::Duration duration);

@@ -37,7 +37,7 @@ std::optional<base::Instant> drain_time(const NodeLine& line);
 std::string node_address(const NodeLine& line);
 // Labels that are not Kubernetes' own, "(null)" if there are none.
 std::string node_features(const NodeLine& line);
-// What is wrong with its devices; "" if nothing is.
+// Returns the problem of the node's devices; "" if none.
 std::string node_comment(const NodeLine& line);
 // "gpu:a100:4", and how many of them jobs hold: "gpu:a100:1". "(null)" if the node has none.
 std::string node_gres(const NodeLine& line);

@@ -1,5 +1,5 @@
-// What kubegang-records remembers, as jobs of a scenario: a site's own past, played again on the
-// cluster and under the configuration that the scenario says.
+// Turns records of kubegang-records into jobs of a scenario: a site's own past, played again on the
+// cluster and under the configuration of the scenario.
 #pragma once
 
 #include <span>

@@ -32,7 +32,7 @@ struct SwfJob {
   std::optional<int> processors_allocated, processors_requested;
   std::optional<base::Duration> requested_time;
   std::optional<std::int64_t> requested_memory_kib;  // of each processor
-  std::optional<int> status;                         // 0 failed, 1 completed, 5 cancelled …
+  std::optional<int> status;                         // 0 failed, 1 completed, 5 canceled …
   std::optional<int> user, group, queue;
   friend bool operator==(const SwfJob&, const SwfJob&) = default;
 

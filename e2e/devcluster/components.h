@@ -1,5 +1,5 @@
 // The cluster's own programs, as local processes: the operator and the nodes' agents. Each runs in
-// a cgroup of its own below the instance's, is told to stop by SIGTERM, and writes a log file.
+// a cgroup of its own below the instance's, is stopped by SIGTERM, and writes a log file.
 #pragma once
 
 #include <map>
@@ -35,9 +35,9 @@ class Components {
   base::Status start_again(const std::string& name);
   // kNotFound: there is none, or it has ended.
   base::Status signal(const std::string& name, int signal_number);
-  // SIGKILL, and waits for its end. Nothing if it does not run.
+  // Sends SIGKILL and waits for the end. No effect if it does not run.
   void kill(const std::string& name);
-  // How it ended; nothing when it has not within `patience`.
+  // Returns how it ended; nullopt if it has not within `patience`.
   std::optional<ExitStatus> wait(const std::string& name, base::Duration patience);
 
   bool runs(const std::string& name);

@@ -20,7 +20,7 @@ class Interrupts {
   Interrupts(const Interrupts&) = delete;
   Interrupts& operator=(const Interrupts&) = delete;
 
-  // Waits that long. True: we were told to stop, now or earlier.
+  // Waits that long. Returns true if a signal asked to stop, now or earlier.
   bool wait(base::Duration time) {
     if (stopped_) return true;
     const timespec duration{time.count() / 1'000'000, time.count() % 1'000'000 * 1000};

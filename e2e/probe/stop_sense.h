@@ -1,11 +1,11 @@
 // Tells whether the calling thread was stopped since it last looked: frozen with its cgroup, or by
 // SIGSTOP.
 //
-// Not told by the clock, on which a stop looks like a busy CPU, but counted: the kernel counts how
-// often a thread went to sleep (getrusage, ru_nvcsw). A stopped thread goes to sleep too; one
-// that waits for a CPU does not. So a thread that knows how often it went to sleep by itself knows
-// of every stop, however short. What else makes it wait in the kernel (a page that has to be read)
-// is taken for a stop as well: that never hides one.
+// The clock cannot show this, since a stop looks like a busy CPU, so it is counted: the kernel
+// counts how often a thread went to sleep (getrusage, ru_nvcsw). A stopped thread goes to sleep
+// too; one that waits for a CPU does not. So a thread that knows how often it went to sleep by
+// itself knows of every stop, however short. Another wait in the kernel (for a page that must be
+// read) is taken for a stop as well: that never hides one.
 //
 // Not noticed is a stop that is taken back before the thread has gone to sleep for it: it did not
 // stand still, it was on its way through the kernel. And one that comes just before or just after
@@ -32,7 +32,7 @@ class StopSense {
   StopSense& operator=(const StopSense&) = delete;
   ~StopSense();
 
-  // Reads the clock at a moment after the last stop that it tells of and before the next one. Two
+  // Reads the clock at a moment after the last stop that it reports and before the next one. Two
   // system calls.
   Look look();
 
@@ -44,7 +44,7 @@ class StopSense {
 
   unsigned long events_ = 0;  // an aio_context_t without any: to sleep on
   std::int64_t sleeps_;       // of the thread, as far as they are accounted for
-  bool is_stop_due_{};        // noticed, not told yet
+  bool is_stop_due_{};        // noticed, not reported yet
 };
 
 }  // namespace probe

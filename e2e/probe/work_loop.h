@@ -1,4 +1,4 @@
-// The probe's rhythm: 0.2 ms of work in every millisecond, or as told, on instants that are a
+// The probe's rhythm: 0.2 ms of work in every millisecond, or as asked, on instants that are a
 // period apart. Pure decisions on the clock; the program does the sleeping and the working.
 //
 // Progress is counted so that it can be compared: an instant that passed while the process could

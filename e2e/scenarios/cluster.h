@@ -49,7 +49,7 @@ class Cluster : public testing::Test {
   virtual milliseconds patience() const = 0;    // only what never happens takes so long
   virtual milliseconds look_every() const = 0;  // while waiting
   virtual std::string own_partition() const = 0;
-  // Of a job's template: one container "main", and what it needs.
+  // Returns the pod spec of a job's template: one container "main", and what it needs.
   virtual json pod_spec_of(const JobOptions& options) const = 0;
   // A folder that programs may write to, as they see it on that node and as this process does.
   virtual std::string folder_of_programs() const = 0;

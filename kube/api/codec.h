@@ -176,7 +176,7 @@ class Encoder {
 
   explicit Encoder(Json& out) : out_{out} {}
 
-  // A part of which nothing is said is left out. What is kept as it came is written as it came:
+  // A part without any fields is left out. A part that is kept as it came is written as it came:
   // an empty probe or affinity is not the same as none.
   template <typename T>
   void field(std::string_view name, const T& value) {

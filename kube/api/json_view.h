@@ -1,6 +1,6 @@
 // JSON as it came, read without a tree: a table says where each value stands in the text, of the
-// fields that are wanted. What is not read costs a look at its characters, and what is read is
-// copied once, into the object that is made of it.
+// fields that are wanted. A value that is not read costs a look at its characters, and one that is
+// read is copied once, into the object that is made of it.
 #pragma once
 
 #include <cstddef>

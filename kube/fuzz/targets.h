@@ -1,5 +1,5 @@
-// The targets of the fuzzers: each reader of text that comes from an API server, a file or a
-// program of others, with what must hold whatever the text is. A broken promise aborts.
+// The targets of the fuzzers: each reader of text that comes from an API server, a file or another
+// program, with what must hold whatever the text is. A broken promise aborts.
 #pragma once
 
 #include <string_view>

@@ -1,6 +1,6 @@
 // loss/* and slurm_way/*: two gangs with a busy task on every CPU take turns; what that costs,
-// told by the tasks themselves, against the same work between two switches, where one of them runs
-// alone (lost_work.h).
+// measured by the tasks themselves, against the same work between two switches, where one of them
+// runs alone (lost_work.h).
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -4,7 +4,7 @@
 // boundary, and between two switches a gang runs alone. So each turn is a pair, the part around its
 // boundary and the rest of it, at most a slice apart. Against a run alone before or after, seconds
 // away, a busy host or another process shows as a loss or a gain of a percent and more; within the
-// pair most of it cancels out, and what does not is told beside the result.
+// pair most of it cancels out, and the rest is shown beside the result.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,10 @@ struct Run {  // CLOCK_REALTIME, nanoseconds
   std::int64_t end = 0;
 };
 
-// The times in which at least one of them lasted, ascending, without overlap. Of runs in any order.
+// Returns the times in which at least one of `runs` lasted, ascending, without overlap.
 std::vector<Run> merge_runs(std::vector<Run> runs);
 
-// Nanoseconds in which both ran, in [from, to). Of merged runs.
+// Returns the nanoseconds in which both ran, in [from, to). REQUIRES: merged runs.
 std::int64_t overlap_nanos(const std::vector<Run>& a, const std::vector<Run>& b, std::int64_t from,
                            std::int64_t to);
 
@@ -39,7 +39,7 @@ struct Turns {
 
 struct LostWork {
   double percent = 0;        // of the CPUs' time, the mean over the turns
-  double noise_percent = 0;  // standard error of that mean: less cannot be told from nothing
+  double noise_percent = 0;  // standard error of that mean
 };
 
 // `cpus`: of each CPU, the merged runs of all tasks on it. REQUIRES: at least two turns.

@@ -1,5 +1,5 @@
-// switch/*: from the instant to the last thaw, ours beside a bare loop that does nothing but write
-// the same files and read back `frozen`. The two take turns, a few switches each, on the same pods.
+// switch/*: from the instant to the last thaw, beside a bare loop that only writes the same files
+// and reads back `frozen`. The two take turns, a few switches each, on the same pods.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -5,8 +5,8 @@
 // common or where it has none of its own, so the pod's set holds for everything in it, and no order
 // between parent and child has to be kept: the parent may shrink below its children, and a child
 // grows again by itself when its parent does. (v1 refuses to shrink a parent below its children,
-// EBUSY, and to widen a child beyond its parent, EACCES: there kubelet could not change a
-// container's set any more. CPU sets are not applied on v1, architecture.md 4.) SOURCE: kernel
+// EBUSY, and to widen a child beyond its parent, EACCES: there kubelet could no longer change a
+// container's set. CPU sets are not applied on v1, architecture.md 4.) SOURCE: kernel
 // Documentation/admin-guide/cgroup-v2.rst, cpuset.cpus and cpuset.cpus.effective.
 #pragma once
 

@@ -53,9 +53,9 @@ class Freezer {
   // Reads what the cgroup itself was asked for. Unlike observe() it does not see an ancestor's.
   virtual AskedState asked() = 0;
 
-  // Of poll(2): POLLPRI when observe() may have something new to say since it was last called. The
-  // kernel tells at most every 10 ms, so this shortens a wait and does not replace looking. Nothing
-  // where the kernel does not tell (v1).
+  // Returns a descriptor for poll(2): POLLPRI when observe() may have something new since its last
+  // call. The kernel notifies at most every 10 ms, so this shortens a wait and does not replace
+  // looking. nullopt if the kernel does not notify (v1).
   virtual std::optional<int> changes_fd() const = 0;
 
   // SIGKILL passes a frozen v2 cgroup; on v1 it waits for the thaw.

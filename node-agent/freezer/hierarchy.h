@@ -1,4 +1,4 @@
-// Which directory holds the kubepods tree on this machine, and whether it can be used.
+// The directory that holds the kubepods tree on this machine, and checks that it can be used.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ base::Result<std::string> detect_cgroup_root();
 // plain one that holds the mounted kubepods tree (a container that was given no more than that),
 // below `kubelet_root` if kubelet has its own --cgroup-root. Otherwise one sentence that says what
 // is wrong and what to do: not there, no cgroup file system, no freezer, mounted read-only, not
-// ours to write.
+// writable.
 base::Status check_cgroup_root(const std::string& root, const std::string& kubelet_root = "");
 
 }  // namespace agent

@@ -80,7 +80,7 @@ class PodCgroups {
 // Returns the name of a cgroup in the pod's that belongs to the container runtime; "" if there is
 // none. CRI-O with `conmon_cgroup = "pod"` puts its monitor there (crio-conmon-<id>, with .scope
 // under systemd): it would be frozen with the pod, and then the container's output is not read and
-// its end is not told. Cost: reads the directory.
+// its end is not reported. Cost: reads the directory.
 std::string runtime_cgroup_in(const PodCgroup& cgroup);
 
 // The freezer of an open pod cgroup, of the version that it is: checked per pod, since a hybrid

@@ -26,7 +26,7 @@ class PodOpener {
     std::string never_freeze{};  // why this pod must not be frozen; "" = it may be
   };
   virtual ~PodOpener() = default;
-  // kNotFound: not there (yet, or any more).
+  // kNotFound: not there (yet, or no longer).
   virtual base::Result<Opened> open(const std::string& uid, kube::QosClass qos) = 0;
   virtual base::Result<Opened> open_at(const std::string& path, const std::string& uid) = 0;
   // Binds the pod to the CPUs, see cpuset_file.h; "" = takes the binding back. kNotFound as above.

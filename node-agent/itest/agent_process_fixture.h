@@ -37,17 +37,17 @@ class AgentProcessFixture : public ::testing::TestWithParam<CgroupVersion> {
   bool all_run() { return !frozen("a") && !frozen("b"); }
   bool all_run_for(base::Duration span);
 
-  // How long it takes until `condition` holds, less the time for which this thread was kept from
-  // its CPU; nothing when it does not within `limit`.
+  // Returns the time until `condition` holds, less the time for which this thread was kept from its
+  // CPU; nullopt if it does not hold within `limit`.
   std::optional<base::Duration> time_until(const std::function<bool()>& condition,
                                            base::Duration limit = std::chrono::seconds{20}) const;
   // Each of the two has run, though one of them was off when it began: within the limit, and the
   // time for which this thread was kept from its CPU.
   bool both_have_run_within(base::Duration limit);
-  // How long it took is told, not demanded: the machine may be busy.
+  // Prints how long it took, without a demand: the machine may be busy.
   void tell(const std::string& what, base::Duration since);
 
-  // Told to stop: how long it took to end, and with which code; nothing if it did not.
+  // After SIGTERM: the time until it ended, and the exit code; nullopt if it did not.
   struct Stop {
     std::optional<base::Duration> time{};
     std::optional<int> code{};

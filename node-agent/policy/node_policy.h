@@ -2,7 +2,7 @@
 // switcher's assignment. Level-based: each step is given the whole world as it is known now, and
 // whatever changed since the last step, and however often it did, the result is the same.
 //
-// CPU sets are no matter of turns: each pod that a Job controls brings its own along, whether or
+// CPU sets do not depend on turns: each pod that a Job controls brings its own along, whether or
 // not a timetable lists it, or there is one.
 //
 // A pod comes under control when the timetable lists it, it is on this node, a Job with the listed
@@ -37,7 +37,7 @@ enum class PodStanding : std::uint8_t {
   kSettling,    // its containers start
   kControlled,  // by the timetable
   kExempt,      // thawed: being deleted or evicted
-  kRefused,     // not ours to switch: another controller, another node, another UID
+  kRefused,     // another controller, another node, another UID
 };
 std::string_view to_string(PodStanding standing);
 
@@ -62,15 +62,15 @@ class NodePolicy {
   NodePolicy(std::string node, JournalFile journal, std::string boot_id, PodOpener& opener,
              AssignmentSink& sink);
 
-  // Once, before the first step: takes over from the process before this one. What the journal
-  // names is under control from the first step on. Everything that we froze is in it, so what is
-  // frozen beside it is foreign, and left alone.
+  // Once, before the first step: takes over from the process before this one. The pods that the
+  // journal names are under control from the first step on. Everything that we froze is in it, so
+  // what is frozen beside it is foreign, and left alone.
   //
   // With a damaged journal it is not known what we froze. Then nothing is touched until the API
   // server has named this node's pods; from then on every pod that a kubegang Job controls and that
-  // is asked frozen at pod level is ours: if the timetable lists it, it takes its turns, otherwise
-  // it is thawed. Frozen pods of others are left alone. A pod that cannot be looked at just then is
-  // looked at until it can, also by the next process: the journal names it as unread.
+  // is asked frozen at pod level counts as adopted: if the timetable lists it, it takes its turns,
+  // otherwise it is thawed. Other frozen pods are left alone. A pod that cannot be looked at
+  // just then is looked at until it can, also by the next process: the journal names it as unread.
   struct Adopted {
     bool found = false;  // there was a journal of this boot
     Journal journal{};
@@ -171,7 +171,7 @@ class NodePolicy {
   std::map<GateVerdict, std::uint64_t> ignored_;
   std::shared_ptr<const kube::NodeTimetable> offered_;
   Adoption adoption_;
-  bool unknown_ = false;          // no journal says which pods are ours, and they are not known yet
+  bool unknown_ = false;          // no journal names the agent's pods, and they are not known yet
   std::set<std::string> unread_;  // UIDs of those that then could not be looked at
   base::Duration read_again_at_{0};
   std::map<std::string, std::shared_ptr<PodControl>> known_;  // by pod UID, as all below

@@ -13,8 +13,8 @@ namespace agent {
 struct PodFacts {
   kube::ObjectKey key{};
   std::string uid{};
-  // Of the kubegang Job that controls the pod or, by the operator's label, has adopted it; "" =
-  // none.
+  // The UID of the kubegang Job that controls the pod or, by the operator's label, has adopted it;
+  // "" = none.
   std::string job_uid{};
   std::string job_name{};
   std::string node{};
@@ -23,8 +23,8 @@ struct PodFacts {
   bool finished = false;  // Succeeded or Failed
   // Deletion or eviction under way: set while it is, with how long the pod may take.
   std::optional<base::Duration> ending_within{};
-  // When that time is over, by the API server's clock. Of a pod that is being deleted; nullopt of
-  // one that is disrupted only.
+  // When that time is over, by the API server's clock, for a pod that is being deleted; nullopt for
+  // one that is only disrupted.
   std::optional<base::Instant> deleted_by{};
   // The instant from which the containers that have started count as settled; nothing while one of
   // spec.containers has yet to start or an init container is not done, and of a pod that is of no

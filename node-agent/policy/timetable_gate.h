@@ -1,4 +1,4 @@
-// Which timetable is in force: the newest valid one that was seen. (architecture.md 2; 5 "invalid
+// The timetable in force: the newest valid one that was seen. (architecture.md 2; 5 "invalid
 // timetable")
 //
 // Timetables are ordered by term, and those of one term and object by revision. A watch may be
@@ -41,7 +41,7 @@ class TimetableGate {
   // Puts it in force if it is valid and, unless it comes from a quorum read, not older than the one
   // that is. Cost: O(size).
   GateVerdict offer(const kube::NodeTimetable& timetable, Source source);
-  // The object does not exist (any more): nothing is in force.
+  // The object does not exist (or no longer): nothing is in force.
   void withdraw();
 
   // Null when there is none. Shared, since the journal and assignments are made from it.

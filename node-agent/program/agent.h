@@ -25,9 +25,9 @@ struct AgentParts {
   Switcher& switcher;
   Metrics& metrics;
   std::function<void(AgentReport)> report;  // hands it on
-  // For how long the pod has stood still; nothing where the kernel does not count it.
+  // How long the pod has stood still; nullopt if the kernel does not count it.
   std::function<std::optional<base::Duration>(const PodView&)> frozen_time;
-  // Returns nothing where it cannot be read.
+  // Returns nullopt if it cannot be read.
   std::function<std::optional<kube::NodeTopology>()> read_topology;
   // The CPUs that were online then; "" = not known.
   std::function<std::string()> online_cpus;
@@ -42,15 +42,15 @@ class Agent {
   // Returns how long to wait if nothing happens before. Quick: no call to the API server in here.
   base::Duration step();
   // The switcher made a switch since the last step: its report is there to be taken, within a
-  // second or so. What is urgent of it comes as news of the switcher.
+  // second or so. Urgent parts come as news of the switcher.
   bool has_reports() const { return parts_.switcher.counters().switches.load() != switches_seen_; }
 
-  // From now on everything of ours is thawed; stopped() says when that is verified.
+  // From now on all pods under control are thawed; stopped() says when that is verified.
   void request_stop() { stopping_ = true; }
   bool stop_requested() const { return stopping_; }
   bool stopped() const;
 
-  // The API server has told about pods, timetable and rules.
+  // Returns true if the API server has sent pods, timetable and rules.
   bool ready() const { return ready_; }
   std::vector<PodView> pods() const { return parts_.policy.pods(); }
 

@@ -16,9 +16,9 @@ namespace agent {
 // Returns true if an agent has this run directory now.
 bool agent_runs(const std::string& run_directory);
 
-// Of each listed pod: index, standing, what the kernel says, whether it is its turn, its slots in
-// the cycle, its last switch, within 80 columns; below them its name and, if it is or was under
-// control, its cgroup. Before all of them the timetable in force and when it changes next.
+// Prints of each listed pod: index, standing, what the kernel says, whether it is its turn, its
+// slots in the cycle, its last switch, within 80 columns; below them its name and, if it is or was
+// under control, its cgroup. Before all of them the timetable in force and when it changes next.
 std::string inspect(const Journal& journal, const std::map<std::string, ShownPod>& shown,
                     const PodCgroups& cgroups, base::Instant now);
 

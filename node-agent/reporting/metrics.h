@@ -30,7 +30,7 @@ class Metrics {
   void record(const SwitchReport& report);
   // The state of things, as often as it changes.
   void update(const AgentReport& report, const SwitchCounters& counters);
-  // Of all listed pods, now and then. A gang of which none is listed any more is forgotten.
+  // Counts all listed pods, now and then. A gang without a listed pod is forgotten.
   void count_frozen(const std::vector<FrozenPod>& pods);
   // In Prometheus' text format.
   std::string render() const;

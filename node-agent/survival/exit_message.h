@@ -1,5 +1,5 @@
-// Why the program cannot do what it was told, as one sentence: on the standard error and not in the
-// log, whose level and form are for what happens while it works.
+// Why the program cannot do what it was started for, as one sentence: on the standard error and not
+// in the log, whose level and form are for what happens while it works.
 #pragma once
 
 #include <cstdio>

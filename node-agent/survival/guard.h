@@ -4,7 +4,7 @@
 // kubelet starts the other container again. (freezer.md 5.4)
 //
 // It never fights an agent that lives:
-//   1. Nobody holds the run directory's lock: no process of an agent is left. The guard takes the
+//   1. The run directory's lock is free: no process of an agent is left. The guard takes the
 //      lock, thaws once, and gives it back; an agent that starts meanwhile waits for it.
 //   2. The lock is held and the worker's loops do not beat: the agent stands still, and its
 //      supervisor does not act. The guard thaws beside it, and again every kHangAfter. An agent

@@ -1,7 +1,7 @@
 // The record that survives the agent's process: the pods that it may have frozen, those that it has
 // bound to CPUs, the timetable that it last obeyed, when it last saw the operator alive, and the
 // rules that it followed. On tmpfs, replaced as a whole, and written before a pod is frozen or
-// bound for the first time, so its reader can undo everything that is ours.
+// bound for the first time, so its reader can undo everything that the agent did.
 //
 // Text, one fact per line, so that the supervisor reads it without a JSON library:
 //   kubegang-agent-journal 1
@@ -53,7 +53,7 @@ struct Journal {
   // UIDs of the pods of which a journal that was lost may have said that they are frozen by us, and
   // whose cgroups could not be read since, sorted.
   std::vector<std::string> unread{};
-  std::vector<std::string> bound{};  // UIDs of pods with a CPU set of ours, sorted
+  std::vector<std::string> bound{};  // UIDs of pods with the agent's CPU set, sorted
   std::string timetable{};           // JSON; "" = none
 
   friend bool operator==(const Journal&, const Journal&) = default;

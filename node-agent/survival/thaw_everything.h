@@ -20,7 +20,7 @@ inline constexpr const char* kHeartbeatName = "heartbeat";
 
 // Thaws what the journal names and logs what became of it; tries again for a second if a pod stays
 // frozen, or until `give_up`. Returns true if nothing is left to thaw: also if there is no journal,
-// or a damaged one, which does not say what is ours (the next worker asks the API server).
+// or a damaged one, which does not name the agent's pods (the next worker asks the API server).
 // REQUIRES: the caller holds the run directory's lock, or the agent that does stands still.
 bool thaw_everything(const AgentPlaces& places, const std::function<bool()>& give_up);
 

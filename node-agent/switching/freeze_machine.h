@@ -1,5 +1,5 @@
 // The state of one controlled pod's freezer, and when to look or write again. A pure state
-// machine: the switcher does the calls and tells it the outcome; the machine holds the deadlines
+// machine: the switcher makes the calls and passes it the outcomes; the machine holds the deadlines
 // and is stepped with the monotonic time. Policy (which pod, when) is not here.
 //
 //   Thawed ──wrote frozen──▶ Freezing ──observed──▶ Frozen ──wrote thawed──▶ Thawing ──▶ Thawed

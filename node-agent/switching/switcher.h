@@ -22,8 +22,8 @@
 
 namespace agent {
 
-// SCHED_FIFO, or the kernel's class for all threads. Of that one the thread asks for the best nice
-// value, which helps within its own CPU cgroup only.
+// SCHED_FIFO, or the kernel's class for all threads. With the latter the thread asks for the best
+// nice value, which helps within its own CPU cgroup only.
 enum class ThreadPolicy : std::uint8_t { kFifo, kCfs };
 std::string_view to_string(ThreadPolicy policy);
 
@@ -90,7 +90,7 @@ class Switcher final : public AssignmentSink {
   std::atomic<std::uint64_t>& beat_;
   const SwitcherOptions options_;
 
-  os::FileDescriptor timer_;    // wall clock, cancelled when it is set
+  os::FileDescriptor timer_;    // wall clock, canceled when it is set
   os::FileDescriptor wake_up_;  // eventfd: a submission or the stop
   os::FileDescriptor news_;     // eventfd: the other way
 

@@ -1,4 +1,4 @@
-// A clock that moves only when it is told to, or when a thread pauses on it. Both of its readings
+// A clock that moves only by its setters, or when a thread pauses on it. Both of its readings
 // move together; step_wall() moves one alone, as an administrator or NTP does.
 #pragma once
 

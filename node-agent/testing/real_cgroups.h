@@ -30,7 +30,7 @@ struct Progress {
 
 class RealCgroups {
  public:
-  // Why tests of this version cannot run here; nothing when they can.
+  // Why tests of this version cannot run here; nullopt if they can.
   static std::optional<std::string> missing(CgroupVersion version);
 
   // REQUIRES: !missing(version).

@@ -6,16 +6,16 @@
 // Job in its owner reference, and how many have failed follows from their statuses and labels. So a
 // new leader goes on where the old one ended, whichever write was its last:
 //
-//   1. No unfinished Job of the present attempt: it is made. One that exists is as good.
-//   2. It has failed, as stored: the next attempt is made after a back-off, up to backoffLimit;
-//      podFailurePolicy may say that the failure does not count, or that there is no next attempt.
-//   3. It has ended otherwise, as stored, so that no pod of it is left: the batch Job's status says
-//      so and never changes again.
-//   4. spec.suspend: it is deleted, and created again when the batch Job is resumed. A Job that
-//      others delete is created again, too. So a Cancelled that only its deletion has brought is no
-//      end. Of two that are unfinished, as after a restore of etcd, one is deleted.
-//   5. The batch Job has ended, as stored, and a kubegang Job has not: etcd was restored, and a
-//      leader that remembered more wrote the end once more. It is deleted: what has ended does not
+//   1. No unfinished Job of the present attempt: it is made. One that exists is as good. 2.
+//      It has failed, as stored: the next attempt is made after a back-off, up to
+//      backoffLimit; podFailurePolicy may say that the failure does not count, or that there
+//      is no next attempt. 3. It has ended otherwise, as stored, so that no pod of it is
+//      left: the batch Job's status says so and never changes again. 4. spec.suspend: it is
+//      deleted, and created again when the batch Job is resumed. A Job that somebody else
+//      deletes is created again, too. So Cancelled by deletion alone is not an end. If two
+//      are unfinished, as after a restore of etcd, one is deleted. 5. The batch Job has
+//      ended, as stored, and a kubegang Job has not: etcd was restored, and a leader that
+//      remembered more wrote the end once more. It is deleted, so that the batch Job does not
 //      run again.
 //
 // Its status costs as few writes as it can: in a life that goes as it should one when its pods are
@@ -78,10 +78,10 @@ class AdoptedJobs {
   // Called when the mirror knows the outcome of find_status(uid).
   void look_again(const std::string& uid);
 
-  // Returns the writes that are due. What clients wait for is written at once; kubegang Jobs are
-  // made as far as there is `room` (CountedWriter), and numbers of pods are written with what is
-  // left of it, or from the budget; what is out of date soon, and why a batch Job waits, as far as
-  // the budget goes.
+  // Returns the writes that are due. Changes that clients wait for are written at once; kubegang
+  // Jobs are made as far as there is `room` (CountedWriter), and numbers of pods are written with
+  // what is left of it, or from the budget; what is out of date soon, and why a batch Job waits, as
+  // far as the budget goes.
   std::vector<Effect> due(InformBudget& budget, std::size_t room, base::Instant now);
   // Never in the past.
   base::Instant next_due(base::Instant now) const;

@@ -48,8 +48,8 @@ int failures_before(const kube::ObjectMeta& metadata);
 
 bool is_final(const kube::JobStatus& status);
 
-// Returns true if the gang was cancelled for no reason but the deletion of its Job, which something
-// keeps: a finalizer of others, or a deletion in the foreground. That is no result: a Job that is
+// Returns true if the gang was canceled only because its Job was deleted, while something keeps the
+// Job: another finalizer, or a deletion in the foreground. That is not a result: a Job that is
 // deleted at once leaves none either.
 bool is_taken_away(const kube::Job& object, const kube::JobStatus& status);
 

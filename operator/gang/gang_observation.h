@@ -80,7 +80,7 @@ struct SlotPod {
   std::shared_ptr<const kube::Pod> pod;  // null: missing, or known to have succeeded earlier
   bool was_seen = false;                 // by this leader, whether its object still exists or not
   bool is_finished = false;
-  // Somebody deleted it before it had ended, so its end says nothing about its program.
+  // It was deleted before it had ended, so its end says nothing about its program.
   bool was_told_to_end = false;
   bool has_succeeded = false;  // and was not ended by a deletion
   bool has_started = false;    // all of its containers run or have ended, or it is finished
@@ -96,7 +96,7 @@ struct SlotPod {
   // First start and last end of its containers, init containers too.
   std::optional<base::Instant> first_started;
   std::optional<base::Instant> last_finished;
-  // What its launcher said at its end that the job had used.
+  // The job's usage, as its launcher reported it at its end.
   std::shared_ptr<const kube::JobUsage> usage;
 
   SlotPod() = default;

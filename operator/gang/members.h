@@ -18,7 +18,7 @@ namespace control {
 
 inline constexpr int kCompletionsMax = 100'000;
 
-// A list of indexes of pods ("0,2-3"); what is no such list counts as empty.
+// Parses a list of indexes of pods ("0,2-3"); empty if it is malformed.
 std::vector<int> parse_indexes(std::string_view text);
 
 // Returns which pods of a Job with spec.completions are done: status.succeededIndexes, which has

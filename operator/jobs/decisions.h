@@ -1,5 +1,5 @@
 // Decisions: what each decision of the scheduler means for the job: its wanted status
-// (status_after.h), the pods and nodes of its start, and what is told of it.
+// (status_after.h), the pods and nodes of its start, and its events.
 #pragma once
 
 #include "operator/jobs/job_parts.h"
@@ -25,7 +25,7 @@ class Decisions {
         counters_{counters},
         totals_{totals} {}
 
-  // A job that is not known any more is left.
+  // A job that is no longer known is left out.
   void apply(const sched::Decision& decision);
   // The pods and nodes of the job's present start, from the allocation that is to be stored.
   void take_slots(JobRecord& job);

@@ -44,9 +44,9 @@ class JobBook {
     is_restored_ = true;
     term_ = term;
   }
-  // A status that is stored and that is not ours, before the mirror takes it. A start of an
-  // operator that leads no more is undone. Returns false if that one has stored more: the jobs have
-  // to be listed again (late_status.h).
+  // Handles a stored status that another operator wrote, before the mirror takes it. A start by an
+  // operator that no longer leads is undone. Returns false if that one has stored more: the jobs
+  // have to be listed again (late_status.h).
   bool take_late(JobRecord& job, const kube::JobStatus& stored);
   // Returns false if the pod is an orphan: its job is not known, or has ended, which the pod has
   // not. REQUIRES: it says that it is of a job.
@@ -103,17 +103,17 @@ class JobBook {
   // It is looked at again in this step.
   void touch(const std::string& uid) { touched_.insert(uid); }
   void touch_all();
-  // Its wanted status changed: it is written, and after a commit point the job is looked at again.
-  // A message that is too long to be written is shortened.
+  // Notes that the wanted status changed: it is written, and after a commit point the job is looked
+  // at again. A message that is too long to be written is shortened.
   void mark(JobRecord& job, WriteUrgency how);
   // It is looked at again at that instant, unless it is before.
   void set_timer(JobRecord& job, base::Instant at);
   // It has ended.
   void end(JobRecord& job) { unfinished_.erase(job.uid); }
-  // If its object says all that the record knows: a new leader, which has nothing else, would do
-  // the same. Returns true if the record is gone. REQUIRES: `job` is no task.
+  // Drops the record if the object says all that it knows: a new leader, which has nothing else,
+  // would do the same. Returns true if the record is gone. REQUIRES: `job` is not a task.
   bool put_away(JobRecord& job);
-  // Its object and its pods are gone, and so is `job`; of a task, it has ended, as stored.
+  // Erases `job`: its object and its pods are gone; if it is a task, it has ended, as stored.
   void forget(JobRecord& job);
 
   // --- what has to be done ---

@@ -1,5 +1,5 @@
 // JobParts: what all parts that do something about a job work with: Wishes, Decisions, GangRunner,
-// PodWrites. What only some of them need is a constructor parameter of its own.
+// PodWrites. Things that only some of them need are constructor parameters of their own.
 #pragma once
 
 #include "base/time.h"
@@ -20,7 +20,7 @@ struct JobParts {
   const bool& ends_by_time;  // false: the wall clock cannot be trusted
 };
 
-// What a job is judged against now.
+// Returns what a job is judged against now.
 inline JobContext context_of(const JobRecord& job, const PolicyBook& policy, NodeBook& nodes) {
   const OperatorParameters& parameters = policy.parameters();
   return {

@@ -45,36 +45,36 @@ struct PodsToCreate {
   std::deque<int> slots;  // their indexes
 };
 
-// Everything that is of one start of a job and of no other: it is forgotten as a whole.
+// Everything that belongs to one start of a job: it is forgotten as a whole.
 struct GangStart {
   std::vector<PodSlot> slots;      // of status.wanted.allocation
   std::vector<SlotPod> slot_pods;  // the pod of each
   std::optional<Members> members;  // of a job with spec.completions
-  // What is stored, or will be with the next status, of the pods that have succeeded: so many. The
-  // object of one that is not stored yet is gone, and nothing else tells of it.
+  // The number of successful pods that is stored, or will be with the next status. The object of
+  // one that is not stored yet is gone, and this number alone counts it.
   std::size_t successes_noted = 0;
   bool success_at_risk = false;
   std::vector<std::string> nodes;     // of the slots, each once
-  std::set<std::string> clean_nodes;  // while it ends: those that the scheduler was told of
+  std::set<std::string> clean_nodes;  // while it ends: those that the scheduler knows
   bool launching = false;             // its template is being read
   // As the answer to the start's commit, or a read, has it, until its pods are made; empty: it has
   // to be read.
   kube::RawJson launch_template;
   base::Rare<kube::JobBatch> launch_batch;  // comes and goes with it
-  std::optional<base::Duration> time_limit;    // with overTimeLimit; as its pods are told
+  std::optional<base::Duration> time_limit;    // with overTimeLimit; as its pods know it
   base::Rare<DefaultsInForce> defaults;        // as its first pod got them
   // Indexes of slots whose pods' creation (or pinning) is under way, or waits in to_create.
   std::set<int> creating;
   base::Rare<PodsToCreate> to_create;
   std::set<int> gone;  // of an adopted gang: indexes of slots whose pods no longer exist
   Attempts pod_tries;  // of reading the template, and creating or pinning pods
-  // Since when each creation (or pin) of a pod has failed without being refused, and whether that
-  // was told.
+  // Since when each creation (or pin) of a pod has failed without being refused, and whether an
+  // event said so.
   std::optional<base::Instant> failing_pods;
   bool failing_pods_told = false;
   bool has_service = false;
   Attempts service_tries{{.first = std::chrono::milliseconds{200}, .max = std::chrono::minutes{1}}};
-  std::string service_problem;  // as told last
+  std::string service_problem;  // as reported last
   bool has_step_secret = false;
   Attempts secret_tries{{.first = std::chrono::milliseconds{200}, .max = std::chrono::minutes{1}}};
   std::map<std::string, base::Instant> failing_since;
@@ -95,24 +95,24 @@ struct GangStart {
 
 struct JobRecord;
 
-// Of an array, beside what each job has: what has become of its tasks. Those that have started, or
-// that the scheduler treats apart from the rest, have records of their own.
+// The part of an array beside what each job has: the fates of its tasks. Those that have started,
+// or that the scheduler treats apart from the rest, have records of their own.
 struct ArrayRecord {
   sched::TaskSet all;
-  // Of tasks that have ended, as it is stored or under way.
+  // For tasks that have ended, as it is stored or under way.
   kube::TaskOutcomes outcomes;
   std::map<int, JobRecord*> tasks;  // by number
   // How often tasks without records have started, as users may have seen: JobBook::take_late.
   std::map<int, std::int64_t> undone_starts;
   int exit_code = 0;  // the highest of those that have ended
-  // Its tasks wait no more: the rest was canceled, or has ended otherwise, as this.
+  // Set when no task waits any longer: the rest was canceled, or has ended otherwise, as this.
   std::optional<kube::TaskOutcome> rest_ended;
   // With records: tasks of stored ends, each with the version that told its end first: TaskEnds.
   std::map<int, std::int64_t> ends_told;
   // The tasks that the write under way is about, by key, with what it says of each:
   // StatusPublisher.
   std::map<std::string, kube::JobStatus> in_flight;
-  // spec.control.tasks as it is in this generation of the spec, and what the scheduler was told of
+  // spec.control.tasks as it is in this generation of the spec, and the scheduler's knowledge of
   // single tasks: Wishes.
   struct Wish {
     sched::TaskSet tasks;
@@ -124,7 +124,7 @@ struct ArrayRecord {
   bool waits_for_mend = false;
   std::map<int, bool> told_holds;
   std::set<int> told_cancels;
-  // Of tasks whose terms differ from those of the array.
+  // For tasks whose terms differ from those of the array.
   std::map<int, sched::TaskTerms> told_terms;
   std::int64_t told_generation = -1;
   // Pods of tasks that have ended, which are kept for their logs, the oldest first, each until it
@@ -156,7 +156,7 @@ struct ArrayRecord {
 
 struct JobRecord {
   kube::ObjectKey key;
-  // Of the object; of a task of an array with its number (record_key).
+  // The object's UID; for a task of an array, with its number (record_key).
   std::string uid;
   std::optional<int> task;                  // of an array
   std::unique_ptr<ArrayRecord> array;       // of an array as a whole
@@ -167,7 +167,7 @@ struct JobRecord {
   bool deleted = false;  // the object is gone; the record stays until its pods are
   StatusMirror<kube::Job> status;
 
-  // --- what the scheduler was told, and of which spec: Wishes ---
+  // --- what the scheduler got, and from which spec: Wishes ---
   bool submitted = false;
   sched::JobRequest request;
   // With the spec that was accepted last, to tell what changed: `object`, if that has the same.
@@ -206,12 +206,12 @@ struct JobRecord {
   void put_pod(const std::string& name, std::shared_ptr<const kube::Pod> pod);
   void erase_pod(const std::string& name);
 
-  // Of a pod's name: it is of the present start, whatever has become of the pod.
+  // Returns true if a pod of this name belongs to the present start, even if the pod is gone.
   bool is_of_start(const std::string& name) const;
   // The spec that is in force.
   const kube::JobSpec& basis() const { return accepted->spec; }
   void accept_spec() { accepted = object; }
-  // A newer version of the Job. Of the one before nothing is kept if the specs are equal.
+  // Takes a newer version of the Job. If the specs are equal, nothing of the one before is kept.
   void take_object(const std::shared_ptr<const kube::Job>& newer) {
     object = newer;
     if (accepted->spec == object->spec) accepted = object;

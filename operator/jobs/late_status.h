@@ -1,7 +1,7 @@
-// What an operator that leads no more may have stored of a job: it was paused, or the network held
-// its write, and the write reached the API server when its successor had listed the job and not
-// written it yet. Neither version nor term refuses it then (architecture.md 3, "Terms"). Nothing
-// has followed from it: before each further write the old one looks whether it leads. Pure.
+// A status that an operator that no longer leads may have stored: it was paused, or the network
+// held its write, and the write reached the API server when its successor had listed the job and
+// not written it yet. Neither version nor term refuses it then (architecture.md 3, "Terms").
+// It had no consequences: before each further write the old one checks whether it leads. Pure.
 #pragma once
 
 #include "api/job.h"

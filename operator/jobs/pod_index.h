@@ -31,9 +31,9 @@ class PodIndex {
   // Null: the pod is gone.
   Change observe(const kube::ObjectKey& key, const std::shared_ptr<const kube::Pod>& pod);
 
-  // The pod was observed in an answer, and by no watch. If the watch had shown its deletion before,
-  // it will not show the pod again. Does nothing if the pod has no place, or is not of a Job of
-  // ours.
+  // Notes a pod that an answer showed, and no watch yet. If the watch had shown its deletion
+  // before, it will not show the pod again. No effect if the pod has no place, or no kubegang
+  // Job.
   void expect(const kube::ObjectKey& key, base::Instant now);
   // Returns true if nothing has been observed of it since.
   bool is_unseen(const kube::ObjectKey& key) const { return expected_.at(key).has_value(); }

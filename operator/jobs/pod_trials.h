@@ -49,7 +49,7 @@ class PodTrials {
   std::map<std::string, std::vector<std::string>> alike_;  // by that job: the jobs like it
 };
 
-// The smallest pod that the job could have, on a node of its first partition; nothing when there is
+// The smallest pod that the job could have, on a node of its first partition; nullopt if there is
 // no such node. Pure.
 std::optional<TryPod> trial_of(const JobRecord& job, const sched::Configuration& configuration);
 

@@ -9,8 +9,8 @@
 
 namespace control {
 
-// The wanted status says the priority of the job. Nothing is marked.
-// Of a job that waits also since when it is eligible, which its age counts from.
+// Writes the priority of the job to its wanted status, and for a job that waits since when it is
+// eligible, from which its age counts. Marks nothing.
 void show_priority(JobRecord& job, const SchedulerDriver& scheduler);
 
 // Under PriorityType multifactor priorities change at the end of each period. Then the jobs at the

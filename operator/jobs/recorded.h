@@ -1,5 +1,5 @@
 // Recorded: how far kubegang-records has stored Jobs, as its Lease says (api/records_lease.h). The
-// Lease is read while somebody waits for it, and never watched.
+// Lease is read while a job waits for it, and never watched.
 #pragma once
 
 #include <cstdint>
@@ -24,10 +24,10 @@ class Recorded {
   std::int64_t version() const { return said_.version; }
   const kube::RecordedVersions& said() const { return said_; }
 
-  // `is_awaited`: somebody waits for a higher version.
+  // `is_awaited`: a job waits for a higher version.
   std::optional<ReadRecorded> due_question(bool is_awaited, base::Instant now);
-  // Afterwards whoever waits looks again. A lower version than before: the API server's store was
-  // set back.
+  // Afterwards jobs that wait are looked at again. A lower version than before: the API server's
+  // store was set back.
   void answered(const RecordedRead& outcome, base::Instant now);
   base::Instant next_due(bool is_awaited) const {
     return is_awaited && !asks_ ? next_question_ : base::kNever;

@@ -1,5 +1,5 @@
-// What is wished for single tasks of an array (spec.control.tasks), and their requests. No state of
-// its own: entries that were read, and what the scheduler was told, stand in the array's record.
+// Wishes for single tasks of an array (spec.control.tasks), and their requests. No state of its
+// own: the array's record holds the entries that were read, and what the scheduler got.
 #pragma once
 
 #include <map>
@@ -11,15 +11,15 @@
 
 namespace control {
 
-// Of the entries that name a task the last one that has a field counts.
+// Merges the entries that name a task: the last one that has a field counts.
 kube::TaskControl wish_for(JobRecord& array, int task);
 // The tasks that an entry names; some may not exist, or have ended.
 std::set<int> named_tasks(JobRecord& array);
 
-// Of the tasks that have not ended, those for which something differs from the request of the
+// Returns the terms of tasks that have not ended and differ from the request of the
 // array.
 std::map<int, sched::TaskTerms> terms_of_tasks(JobRecord& array);
-// The array's request, with what the scheduler was told of this task.
+// Returns the array's request with the terms of this task, as the scheduler got them.
 sched::JobRequest request_of_task(const JobRecord& array, int task);
 
 }  // namespace control

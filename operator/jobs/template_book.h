@@ -1,5 +1,5 @@
 // The facts of each Job's template after the informer dropped it, and for a moment the whole ones
-// of new batch Jobs. Of Jobs the informer's thread alone writes: it learns a template before the
+// of new batch Jobs. For Jobs, the informer's thread alone writes: it learns a template before the
 // job itself reaches the loop, and forgets it when the job has ended or is gone, whether the loop
 // has seen the job or not. The loop reads, and each record keeps what it has read.
 #pragma once

@@ -56,7 +56,7 @@ class TimeToLive {
     base::Instant end{};       // of its life
     bool is_recorded = false;  // by kubegang-records, some day
     bool is_counted = false;   // among those that were deleted without it
-    // Of the object that says how it has ended; "" = none was seen.
+    // The version of the object that says how it has ended; "" = none was seen.
     std::string version{};
     std::int64_t number = 0;  // of that version; above all others if it is not known
   };

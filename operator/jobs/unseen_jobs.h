@@ -19,7 +19,7 @@ namespace control {
 // logarithm of their number.
 class UnseenJobs {
  public:
-  // Records tell of a Job from the version on in which it has a number. `recorded`: the version up
+  // Records show a Job from the version on in which it has a number. `recorded`: the version up
   // to which all is.
   void observe(const kube::Job& job, std::int64_t recorded);
   // It was deleted in that version.

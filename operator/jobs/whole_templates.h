@@ -1,6 +1,6 @@
 // WholeTemplates: the templates of batch Jobs for which a kubegang Job is about to be made, as they
-// came. The informer drops each template but for what is judged, and of a batch Job that has just
-// come it would be read again a moment later. What does not fit, or comes too late, is read.
+// came. The informer drops each template but for what is judged, so that of a new batch Job would
+// be read again a moment later. One that does not fit, or comes too late, is read.
 #pragma once
 
 #include <cstddef>

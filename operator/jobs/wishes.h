@@ -1,6 +1,6 @@
-// Wishes: what users want of their jobs becomes events of the scheduler: submission, changes of the
-// spec, holds, suspension, cancelling, requeues. What cannot be obeyed is said in the condition
-// Accepted.
+// Wishes: turns the wishes of users into events of the scheduler: submission, changes of the
+// spec, holds, suspension, canceling, requeues. The condition Accepted reports wishes that are
+// refused.
 #pragma once
 
 #include <set>
@@ -20,19 +20,19 @@
 namespace control {
 
 // Belongs to the loop's thread. Has no state but what it notes in a JobRecord: what the scheduler
-// was told of the job, and of which spec.
+// got of the job, and from which spec.
 class Wishes {
  public:
   Wishes(const JobParts& parts, SchedulerDriver& scheduler, JobNumbers& numbers, PodTrials& trials)
       : parts_{parts}, scheduler_{scheduler}, numbers_{numbers}, trials_{trials} {}
 
   // Tells the scheduler what changed. A job that is not legal, or has no number yet, is not
-  // submitted; one that is not legal ends here if it is cancelled. REQUIRES: the job has not ended.
+  // submitted; one that is not legal ends here if it is canceled. REQUIRES: the job has not ended.
   // Cost: the number of nodes, if it is judged and is the first of its class (NodeClasses).
   void heed(JobRecord& job);
   // Nothing can be asked of a job that has ended; what cannot be taken back is said all the same.
   void heed_finished(JobRecord& job);
-  // The job cannot be submitted, or not any more.
+  // Refuses a job that cannot be submitted, or no longer.
   void refuse(JobRecord& job, const std::vector<std::string>& problems);
   // Says that the job is in the queue, and why the API server would refuse its pods.
   void show_accepted(JobRecord& job);

@@ -74,7 +74,7 @@ class ControlLoop {
   ControlLoop(const ControlLoop&) = delete;
   ControlLoop& operator=(const ControlLoop&) = delete;
 
-  // Of the election that made this process the leader. Before the first step.
+  // Notes the election that made this process the leader. Before the first step.
   void lead(std::int32_t lease_transitions) { lease_transitions_ = lease_transitions; }
 
   // Agents are pods of this namespace. Before the first step.
@@ -87,9 +87,9 @@ class ControlLoop {
   // the first step.
   void wait_for_records(kube::ObjectKey lease) { recorded_.follow(std::move(lease)); }
 
-  // The wall clock of this machine differs from the API servers', and nobody else leads. Jobs start
-  // and end as ever, but none ends because its time is over, and none is deleted for its age.
-  // Before the first step.
+  // Notes that the wall clock of this machine differs from the API servers', and that no other
+  // process leads. Jobs start and end as usual, but none ends because its time is over or is
+  // deleted for its age. Before the first step.
   void distrust_clock();
 
   // Does everything that is due. Returns when to be called again at the latest (wall clock).
@@ -102,8 +102,8 @@ class ControlLoop {
   // Returns true if a decision made now would wait for its turn to be written.
   bool writes_wait() const { return writer_.is_busy(); }
   // Calls action(uid, status) for each job, and each task of an array (record_key), that has not
-  // ended and of which nothing is to be written or under way: what is wanted is stored, unless
-  // somebody changed it and did not mark it.
+  // ended and has no write due or under way: the wanted status is stored, unless a change of it was
+  // not marked.
   template <typename Action>
   void for_each_clean(Action action) const {
     jobs_.for_each_unfinished([&](JobRecord& job) {
@@ -130,7 +130,7 @@ class ControlLoop {
   void take_inbox();
   template <typename T>
   void note_gone(Newest<T>& newest, const std::vector<typename Gone<T>::One>& gone);
-  // Until nothing is left to be told: policies, nodes and jobs become events of the scheduler, its
+  // Loops until nothing is left to do: policies, nodes and jobs become events of the scheduler, its
   // decisions touch jobs.
   void reconcile_until_quiet();
   void reconcile(JobRecord& job);
@@ -180,7 +180,7 @@ class ControlLoop {
   void count_nodes();
   void choose_taints();
   void note_agent(const std::string& node);
-  // Of the node, or of all.
+  // Notes how the node slices, or all nodes.
   void note_slicing(const std::string& node);
   void note_slicing();
   UnslicedTime::Sources unsliced_sources();
@@ -245,10 +245,10 @@ class ControlLoop {
   bool restored_ = false;
   bool ended_ = false;  // it leads no more
   bool ends_by_time_ = true;
-  // Of the last step: how the two clocks should have gone on since.
+  // The two clocks at the last step, to tell how they should have gone on since.
   std::optional<std::pair<base::Instant, base::Duration>> clocks_;
 
-  // Of the kinds that are taken from answers, too.
+  // The kinds that are taken from answers, too.
   std::tuple<Newest<kube::Pod>, Newest<kube::Node>, Newest<kube::SchedulerConfig>> newest_;
 
   // The known objects.

@@ -97,7 +97,7 @@ class Inbox {
   // The longest rest of the loop after a step (pace.h).
   static constexpr base::Duration kGather = std::chrono::milliseconds{50};
 
-  // Ignores pods of others: nothing follows from how they ended.
+  // Ignores other pods: how they ended has no consequences.
   void note_end(std::shared_ptr<const kube::Pod> pod) {
     if (!is_finished(*pod) || job_uid_of(*pod).empty()) return;
     const std::lock_guard lock{mu_};
@@ -112,8 +112,8 @@ class Inbox {
         .all.push_back({last.metadata.uid, last.metadata.resource_version});
   }
 
-  // Before the first look there is nobody who knows the object, so its deletion is nothing: a
-  // stand-by holds what exists, and not what has come and gone for weeks.
+  // Before the first look no part knows the object, so its deletion is dropped: a stand-by holds
+  // what exists, and not what has come and gone for weeks.
   template <typename T>
   void put(kube::ObjectKey key, std::shared_ptr<const T> object, bool may_wait) {
     {

@@ -14,11 +14,11 @@ namespace control {
 // Each of these drops all other fields, and gives their memory back.
 
 // Keeps what is read of a pod, which is one of three: behind kubegang's gate (translate_pod_gang
-// reads it), of a job (node_of, observe_gang, SuspensionNotes), or of others (memory_request,
+// reads it), of a job (node_of, observe_gang, SuspensionNotes), or another pod (memory_request,
 // AgentPods).
 void keep_what_is_read(kube::Pod& pod);
-// Returns true if the pod, as it is kept, takes memory of its node and means nothing else: it is of
-// others, not behind our gate, and not an agent's.
+// Returns true if the pod, as it is kept, takes memory of its node and means nothing else: it is
+// not a job's, not behind kubegang's gate, and not an agent's.
 bool concerns_only_its_node(const kube::Pod& pod);
 // Returns the fields that are read of a pod: all that kube::Pod has, but what is dropped here of
 // each pod and may be long. A job's pod has 20 variables in its environment, a third of its text.

@@ -32,7 +32,7 @@ class Newest {
   }
 
   // Returns true if `object`, of a watch or of an answer, may take the place of `known`, the newest
-  // one that is known under its name; null: none. What was deleted does not come back, and an older
+  // one that is known under its name; null: none. A deleted object does not come back, and an older
   // version does not either.
   bool is_news(const T& object, const T* known) const {
     if (gone_.contains(object.metadata.uid)) return false;

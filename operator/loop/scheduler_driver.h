@@ -66,7 +66,7 @@ class SchedulerDriver {
   LoopCounters& counters_;
   const Apply apply_;
   sched::Scheduler scheduler_{sched::Options{}};
-  std::shared_ptr<const sched::Configuration> configuration_;  // as told last
+  std::shared_ptr<const sched::Configuration> configuration_;  // as sent last
   bool plans_changed_ = false;
   bool ends_by_time_ = true;
 };

@@ -1,9 +1,9 @@
 // NodeBook: what is known of each node, and what follows from it: what the scheduler may use of the
 // node, how much each partition can hold, and which nodes are lost.
 //
-// A node is remembered until nothing of it is left: its Node object, its NodeTimetable, pods of
-// others or orphans on it, jobs with an allocation there. Pods of a DaemonSet, our agent's among
-// them, outlive their Node.
+// A node is remembered until nothing of it is left: its Node object, its NodeTimetable, other pods
+// or orphans on it, jobs with an allocation there. Pods of a DaemonSet, the agent's among them,
+// outlive their Node.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +48,7 @@ class NodeBook {
   };
   // Null: the Node is gone.
   Change observe(const std::string& name, std::shared_ptr<const kube::Node> node);
-  // Its NodeTimetable, in which its agent reports; null: there is none.
+  // Takes the node's NodeTimetable, in which the agent reports; null: there is none.
   void observe_agent(const std::string& name, std::shared_ptr<const kube::NodeTimetable> table);
   // AgentPods may say something else of it than before.
   void observe_agent_pod(const std::string& name);
@@ -94,7 +94,7 @@ class NodeBook {
   // --- as of the last count() or count_unusable() ---
   const std::map<std::string, PartitionCapacity>& capacity() const { return capacity_; }
   std::int32_t cpus_of(const std::string& partition) const;
-  // Its nodes that take no new jobs; their number may be greater than that of the names.
+  // Returns the partition's nodes that take no new jobs; their number may exceed that of the names.
   const std::vector<kube::UnusableNodes>& unusable_in(const std::string& partition) const;
   bool in_partition(const std::string& name) const;
 
@@ -133,7 +133,7 @@ class NodeBook {
   const sched::NodeSpec* told(const std::string& name) const;
   // Returns true if its pods count as gone: they cannot run there.
   bool is_lost(const std::string& name) const;
-  // Its administrator wants it to empty: it is cordoned, as by kubectl drain, or being deleted.
+  // True if the node is to be emptied: cordoned, as by kubectl drain, or being deleted.
   bool is_cordoned(const std::string& name) const;
   // UIDs of the jobs with an allocation there.
   const std::set<std::string>& jobs_on(const std::string& name) const;

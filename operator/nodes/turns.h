@@ -35,8 +35,8 @@ class Turns {
   explicit Turns(const sched::Configuration& configuration);
 
   bool possible_on(const std::string& node) const { return possible_.contains(node); }
-  // Its agent has to be ready before it takes jobs: for turns, and so that pods are bound to their
-  // CPUs from their beginning.
+  // Returns true if the node takes jobs only if its agent is ready: for turns, and to bind pods to
+  // their CPUs from the beginning.
   bool need_agent(const std::string& node) const {
     return possible_on(node) || bound_.contains(node);
   }

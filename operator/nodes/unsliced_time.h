@@ -2,8 +2,8 @@
 // timetable, and that counts as run time of their jobs (architecture.md 3). A job whose nodes
 // differ counts as running when one of them does not slice. is_unsliced() says which nodes those
 // are; the scheduler's clock follows the timetable and does not know. A job whose pods are never
-// frozen (condition NeverFrozen) runs all the time wherever it is, so it is counted likewise:
-// nobody gets more than a share by being unfreezable.
+// frozen (condition NeverFrozen) runs all the time wherever it is, so it is counted the same way:
+// no job gets more than its share by being unfreezable.
 #pragma once
 
 #include <functional>

@@ -1,6 +1,6 @@
 // PolicyBook: SchedulerConfig, Partitions, QOS and Accounts as they are stored, and the
 // configuration in force that follows from them: the newest specs if they are legal together, for
-// the others the last accepted ones. What became of each spec is said in its status.
+// the others the last accepted ones. The status of each object says what became of its spec.
 #pragma once
 
 #include <map>

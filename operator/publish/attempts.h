@@ -1,5 +1,5 @@
 // Attempts: the tries of one write. At most one is under way, and after a failure the next one
-// waits. What everything that converges on the API server has in common; a value that is compared
+// waits. Everything that converges on the API server has this in common; a value that is compared
 // with what is stored is a Mirror.
 #pragma once
 

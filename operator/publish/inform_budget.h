@@ -45,7 +45,7 @@ class InformBudget {
   // The job's turn comes in that order, not before `at`. Whether there is still something to say is
   // for the caller to see then.
   void queue(const Order& order, base::Instant at, base::Instant now);
-  // Whose turn it is, which is over with that.
+  // Returns the name whose turn it is, and ends that turn.
   std::optional<std::string> take_first();
   // One whose `at` has come; it has to be queued again, since its priority may be another now.
   std::optional<std::string> take_later(base::Instant now);

@@ -60,7 +60,7 @@ class StatusPublisher {
   base::Instant next_due(base::Instant now) const;
 
  private:
-  // Of a task the status of its array is written, with what there is to say of other tasks.
+  // For a task, the status of its array is written, with the changes of other tasks.
   PatchStatus<kube::Job> write(JobRecord& job, base::Instant now, std::int64_t term);
   void gather_tasks(JobRecord& array, base::Instant now);
   void queue_informing(JobRecord& job, base::Instant now);

@@ -25,7 +25,7 @@ class TaskEnds {
 
  private:
   const Recorded& recorded_;
-  std::int64_t awaited_ = -1;  // the highest version that tells of an end
+  std::int64_t awaited_ = -1;  // the highest version with an end
 };
 
 }  // namespace control

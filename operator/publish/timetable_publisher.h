@@ -69,7 +69,7 @@ class TimetablePublisher {
   std::vector<PutTimetable> due(base::Instant now, std::int64_t term, std::size_t room);
   WriteEnd answered(TimetablePut&& outcome, base::Instant now);
   // Returns those that may go, no more than there is `room` for. Cost: the nodes that no longer
-  // need theirs, and still have it.
+  // need a timetable, and still have one.
   std::vector<DeleteTimetable> due_deletions(base::Instant now, std::size_t room);
   void answered(const TimetableDeleted& outcome, base::Instant now);
   // Never in the past: what is due now waits for a commit point, or for room.
@@ -79,7 +79,7 @@ class TimetablePublisher {
   // Returns true if the wanted timetable is the stored one and no write of it is under way.
   bool is_published(const std::string& node) const;
   // The nodes whose timetables have become so since the last call because something else is wanted
-  // now: no write tells of those. Others may be among them.
+  // now: no write reports those. Other nodes may be among them.
   std::set<std::string> take_settled() { return std::exchange(settled_, {}); }
   // Null: nothing is.
   const kube::NodeTimetableSpec* stored(const std::string& node) const;
@@ -126,7 +126,7 @@ class TimetablePublisher {
   std::string next_to_write_;            // of them, the one for which there was no room
   std::set<std::string> deleted_;
   std::set<std::string> settled_;
-  std::set<std::string> superfluous_;  // nodes that may not need theirs
+  std::set<std::string> superfluous_;  // nodes that may not need one
 };
 
 }  // namespace control

@@ -1,5 +1,5 @@
-// WaitingLine: what waits for room among the writes (CountedWriter::room), by name: each once, in
-// the order in which it came. What there is to write of it is decided when its turn comes.
+// WaitingLine: names that wait for room among the writes (CountedWriter::room): each once, in the
+// order in which it came. The write itself is decided when its turn comes.
 #pragma once
 
 #include <cstddef>

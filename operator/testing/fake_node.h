@@ -30,7 +30,7 @@ struct FakeNodeOptions {
 //   test/exit-code: "3"     with what it ends
 //   test/only-pod: "0"      both are of the pod with this index; the others run forever
 //   test/fails: "train:3"   of the kubegang Job of that name, the pod with this index ends with 1
-//   test/work-of-others: "5s"  the program of all pods but that with index 0 runs for so long
+//   test/work-of-others: "5s"  the program of all pods but that with index 0 runs this long
 //   test/refuse: "OutOfcpu" kubelet refuses it with this reason, the first `test/refusals` times
 //   test/refuse-index: "3"     of the pod with this index only
 //   test/waiting: "ErrImagePull"  its container never starts, for this reason
@@ -51,10 +51,10 @@ class FakeNode {
   // Lets the time since the last step pass for its pods, and looks at the API server unless it is
   // still at the version that was seen last.
   void step(std::int64_t server_version);
-  // The machine is off: nothing happens on it any more, and kubelet is not heard.
+  // Switches the machine off: nothing happens on it, and kubelet is silent.
   void power_off() { is_on_ = false; }
   void set_ready(bool ready);
-  // The agent is gone, and what it had frozen is thawed; an agent that is told to stop says so
+  // Removes the agent, and thaws what it had frozen; an agent that is asked to stop says so
   // last.
   void remove_agent(bool with_last_word);
   // It is back, and says so.

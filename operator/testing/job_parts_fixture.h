@@ -1,6 +1,6 @@
 // A fixture for tests of a job's parts: Wishes, Decisions, PodWrites and GangRunner around a real
 // scheduler, with nodes n1 and n2 of 8 CPUs in the partition batch, and without a control loop:
-// a test calls the part that it is about. Effects and events are told as words.
+// a test calls the part that it is about. Effects and events are returned as words.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ class JobPartsFixture : public testing::Test {
  protected:
   JobPartsFixture();
 
-  // Job team-a/train with UID "uid-train" of so many nodes, as its user writes it.
+  // Job team-a/train with UID "uid-train" on nodes_count nodes, as its user writes it.
   static kube::Job object(const std::string& name = "train", int nodes_count = 1);
   // A watch shows it. Its record.
   JobRecord& see(const kube::Job& job);
@@ -51,7 +51,7 @@ class JobPartsFixture : public testing::Test {
   // The reasons of the Kubernetes Events since the last call, and of those that are warnings.
   std::string told();
   std::string warned();
-  // How many events the scheduler was told since the last call.
+  // Returns the number of events that the scheduler got since the last call.
   std::int64_t events();
 
   base::Instant now = kube::ManualClock::kStart;

@@ -1,4 +1,4 @@
-// A Writer that carries writes out when it is told to, in an order that a seed decides, and that
+// A Writer that carries writes out on demand, in an order that a seed decides, and that
 // can "crash": before a write is sent, or after it was done but before its result is known. Or one
 // whose API server is slow: it writes in the order in which it was asked, as the program's does.
 #pragma once

@@ -36,7 +36,7 @@ class PumpTransport final : public kube::Transport {
       (void)lines.feed(answer.response.body, on_line);
       return {};
     }
-    // All that is there now. The end of the answer is no error: the informer goes on from the
+    // All that is there now. The end of the answer is not an error: the informer goes on from the
     // version that it has seen.
     for (;;) {
       std::string data;

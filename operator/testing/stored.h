@@ -14,7 +14,7 @@
 
 namespace control {
 
-// Of Job, Pod and NodeTimetable.
+// For Job, Pod and NodeTimetable.
 template <typename T>
 class Stored {
  public:

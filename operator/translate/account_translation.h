@@ -1,5 +1,5 @@
-// Accounts -> the scheduler's tree of accounts and users (9.1). What needs several objects is
-// judged by config_acceptance.h. Pure.
+// Accounts -> the scheduler's tree of accounts and users (9.1). config_acceptance.h judges what
+// needs several objects. Pure.
 #pragma once
 
 #include <string>

@@ -31,13 +31,13 @@ struct BatchVerdict {
   kube::Job job;                      // to be created; of no meaning when there are problems
 };
 
-// A pod is a task: parallelism becomes tasks, or what is left of completions; if more pods than
-// those have to succeed, completions stays that. The CPU requests of its containers (limits where
-// there are none) cpusPerTask, and their memory memoryPerCPU. activeDeadlineSeconds becomes the
-// time limit. The template stays as it is, but for what the API server writes into each
+// Translates a batch Job. A pod is a task: parallelism, or what is left of completions, becomes
+// tasks; if more pods must succeed, completions says so. The CPU requests of its containers (limits
+// where there are none) cpusPerTask, and their memory memoryPerCPU. activeDeadlineSeconds becomes
+// the time limit. The template stays as it is, but for what the API server writes into each
 // (schedulerName, a grace period of 30 s) and the restart policy OnFailure (run_otherwise), and
-// gets JOB_COMPLETION_INDEX as the batch group's controller gives it. Of a batch Job with its
-// judged_template the Job gets that, and everything else is the same. REQUIRES: `batch` has its
+// gets JOB_COMPLETION_INDEX as the batch group's controller gives it. A batch Job with its
+// judged_template gives a Job with that; everything else is the same. REQUIRES: `batch` has its
 // template, or what is judged of it.
 BatchVerdict translate_batch_job(const kube::BatchJob& batch, const Attempt& attempt);
 
@@ -49,7 +49,7 @@ std::string run_otherwise(const kube::BatchJob& batch);
 base::Result<kube::RawJson> pod_template_of(const kube::BatchJob& batch,
                                             const kube::RawJson& judged);
 
-// How many pods have to succeed. Of a work queue (no completions): all that it has at once.
+// Returns how many pods must succeed; for a work queue (no completions), all that it has at once.
 std::int32_t completions_of(const kube::BatchJobSpec& spec);
 // Returns true if they are more than run at once.
 bool has_followers(const kube::BatchJobSpec& spec);

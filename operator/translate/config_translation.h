@@ -1,5 +1,5 @@
-// SchedulerConfig -> the scheduler's parameters and the operator's own. What needs several objects
-// (C1-C20) is judged by config_acceptance.h. Pure.
+// SchedulerConfig -> the scheduler's parameters and the operator's own. config_acceptance.h judges
+// what needs several objects (C1-C20). Pure.
 #pragma once
 
 #include <string>

@@ -20,14 +20,14 @@ namespace control {
 // How many of each extended resource, by its name.
 using DeviceResources = std::map<std::string, int>;
 
-// A container may ask for at most so many kinds of devices.
+// The most kinds of devices that a container may ask for.
 inline constexpr std::size_t kDeviceKindsPerContainerMax = 2;
 
-// What a container asks for: a limit and a request are equal, and a template may have either.
+// A container's request: limit and request are equal, and a template may have either.
 DeviceResources device_requests(const kube::ResourceRequirements& resources);
 
-// What a pod takes of its node, as Kubernetes adds it up: its containers together, or an init
-// container if that needs more; sidecars run beside both.
+// Returns what a pod takes of its node, as Kubernetes adds it up: its containers together, or an
+// init container if that needs more; sidecars run beside both.
 DeviceResources device_requests(const kube::PodSpec& spec);
 
 // The devices of the node that `foreign` leaves.
@@ -57,8 +57,8 @@ std::vector<kube::Toleration> with_device_tolerations(std::vector<kube::Tolerati
 std::vector<kube::JobDevice> devices_asked(const DeviceResources& resources, int pods,
                                            const kube::DevicesConfig& config);
 
-// What a job asks for that names devices and has a template that asks for `of_template` on each
-// node. nullopt if these are not the same devices.
+// Returns the request of a job that names devices and has a template that asks for `of_template` on
+// each node. nullopt if these are not the same devices.
 std::optional<std::vector<kube::JobDevice>> same_devices(
     const std::vector<kube::JobDevice>& devices, const std::vector<kube::JobDevice>& of_template);
 

@@ -1,9 +1,9 @@
 // Fields of a pod that do not go with being frozen. A template that has it is refused; a mutating
 // webhook of the cluster may add it all the same, and then the job's pods are never frozen
-// (architecture.md 4). Each is a field that the API server lets nobody change in a pod that exists,
-// so that what is done to a pod after it was made exempts no job from its turns. Readiness probes
-// are none of it: one that fails only takes the pod out of its Service. Neither is a deadline of
-// the pod: it ends the pod, frozen or not, and may be set while the pod runs. Pure.
+// (architecture.md 4). The API server refuses changes of these fields in a pod that exists, so that
+// no change of a pod exempts its job from its turns. Readiness probes are not among them: one that
+// fails only takes the pod out of its Service. Neither is a deadline of the pod: it ends the pod,
+// frozen or not, and may be set while the pod runs. Pure.
 #pragma once
 
 #include <optional>

@@ -21,9 +21,9 @@ inline constexpr std::int32_t kNiceMax = 2'147'483'645;
 // checked by check_template.
 std::vector<std::string> check_job(const kube::Job& job);
 
-// Sentences about what may not change. Of an allocated job every field of the spec may not, except
-// spec.control (without hold), timeLimit, priority and nice; of any job podPolicy may not, nor
-// cancel and the requests backwards. The template is not looked at (TemplateBook notices).
+// Returns sentences about forbidden changes. An allocated job may change only spec.control (without
+// hold), timeLimit, priority and nice; no job may change podPolicy, or take back cancel or lower
+// the requests. The template is not looked at (TemplateBook notices).
 std::vector<std::string> check_change(const kube::JobSpec& before, const kube::JobSpec& now,
                                       bool is_allocated);
 

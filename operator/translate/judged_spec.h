@@ -1,6 +1,6 @@
-// The part of a pod's spec that decides whether a gang can take the pod. Of pods behind our gate
-// and of templates of batch Jobs the operator keeps only this: their authors choose the rest, up to
-// 1.5 MB of each (faults.md 5). Pure.
+// The part of a pod's spec that decides whether a gang can take the pod. The operator keeps only
+// this of pods behind kubegang's gate and of templates of batch Jobs: their authors choose the
+// rest, up to 1.5 MB of each (faults.md 5). Pure.
 #pragma once
 
 #include "kube/api/pod.h"

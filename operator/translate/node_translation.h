@@ -1,4 +1,4 @@
-// Node, the pods of others on it and what its agent reports -> sched::NodeSpec. Pure.
+// Node, other pods on it and the report of its agent -> sched::NodeSpec. Pure.
 #pragma once
 
 #include <optional>
@@ -35,7 +35,7 @@ bool is_unsliced(const kube::NodeTimetable* table, std::optional<AgentPod> agent
 struct NodeFacts {
   const kube::Node* node = nullptr;
   const kube::NodeTimetableStatus* agent = nullptr;  // null: no agent has reported yet
-  std::optional<AgentPod> agent_pod{};               // nullopt: agents are no pods here
+  std::optional<AgentPod> agent_pod{};               // nullopt: agents are not pods here
   kube::Bytes foreign_memory{0};                     // of all foreign pods on it
   int foreign_pods = 0;                              // of them those that are not finished
   DeviceResources foreign_devices{};                 // of all of them
@@ -54,7 +54,7 @@ struct NodeProblem {
   friend auto operator<=>(const NodeProblem&, const NodeProblem&) = default;
 };
 
-// Why the node's agent, on which others' turns depend, does not do its work; nullopt: it is ready.
+// Why the node's agent, on which turns depend, does not do its work; nullopt: it is ready.
 std::optional<NodeProblem> agent_problem(const NodeFacts& facts);
 
 struct NodeVerdict {

@@ -1,5 +1,5 @@
-// Partition -> the scheduler's. What needs several objects (C1-C20) is judged by
-// config_acceptance.h. Pure.
+// Partition -> the scheduler's. config_acceptance.h judges what needs several objects (C1-C20).
+// Pure.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// QOS -> the scheduler's. What needs several objects (C1-C20) is judged by config_acceptance.h.
+// QOS -> the scheduler's. config_acceptance.h judges what needs several objects (C1-C20).
 // Pure.
 #pragma once
 

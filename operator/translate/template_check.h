@@ -47,7 +47,7 @@ struct TemplateFacts {
   kube::Bytes disk{0};         // ephemeral storage that its node must have
   DeviceResources devices{};   // that each pod asks for, counted or not
   std::optional<std::string> runtime_class{};
-  // Devices that kube-scheduler allocates and nobody here counts (DRA).
+  // Devices that kube-scheduler allocates and kubegang does not count (DRA).
   bool has_resource_claims = false;
   bool may_evict = false;  // it has a priority class, and not preemptionPolicy: Never
   std::size_t init_containers_count = 0;

@@ -71,7 +71,7 @@ struct StatusPatched {
 
 // --- timetables ---
 
-// Its spec, under `version`; with `exists` false it is created.
+// Writes a timetable's spec, under `version`; with `exists` false it is created.
 struct PutTimetable {
   Shared<kube::NodeTimetable> object;
   bool exists = false;
@@ -99,7 +99,7 @@ struct TimetableDeleted {
 
 // --- usage ---
 
-// Its spec, under `version`; with `exists` false it is created.
+// Writes the usage's spec, under `version`; with `exists` false it is created.
 struct PutUsage {
   Shared<kube::UsageRecord> object;
   bool exists = false;
@@ -267,8 +267,8 @@ struct TaintsSet {
   base::Result<kube::Node> result;
 };
 
-// Sets a condition of kubegang's of a pod to `note`; nullopt removes it. Writes nothing if the pod
-// has it so already.
+// Sets a condition of kubegang's of a pod to `note`; nullopt removes it. No write if the pod has it
+// so already.
 struct NotePod {
   kube::ObjectKey pod;
   std::string uid;
@@ -286,8 +286,8 @@ struct PodNoted {
 // For a batch Job, or for pods that others have made. Succeeds if there is one already with the
 // same controller and the same pods.
 struct CreateJob {
-  // The batch Job that `job` is for. Of its template the operator keeps what is judged: the whole
-  // one is taken from `whole`, or read when the Job is made, and has to be the one that was judged.
+  // The batch Job that `job` is for. The operator keeps the judged part of its template: the whole
+  // comes from `whole`, or is read when the Job is made, and must be the judged one.
   struct TemplateOf {
     kube::ObjectKey batch_job;
     kube::RawJson judged;

@@ -23,7 +23,7 @@ class Writer {
 };
 
 // Passes effects on, counts them, and knows how many have not ended: waiting for a thread, on their
-// way, or with an outcome that the loop has yet to hear. Of the loop's thread.
+// way, or with an outcome that the loop has yet to hear. For the loop's thread.
 class CountedWriter {
  public:
   CountedWriter(Writer& writer, LoopCounters& counters) : writer_{writer}, counters_{counters} {}
@@ -46,8 +46,8 @@ class CountedWriter {
   // Returns true if as many wait as can be under way: a new one has to wait for long.
   bool is_busy() const { return under_way_ > 2 * std::int64_t{writer_.at_once()}; }
   // Returns how many more writes are worth submitting: as many as the writer will get through until
-  // the next step, by what it did since the last one. What finds no room is decided again in a
-  // later step, so that with a slow API server no line grows and nothing is written that is no
+  // the next step, by what it did since the last one. Writes that find no room are decided again in
+  // a later step, so that with a slow API server no line grows and nothing is written that is no
   // longer true. It is never 0 while nothing is under way, and an outcome brings the next step, so
   // nothing has to be timed.
   std::size_t room() const {

@@ -14,7 +14,7 @@ inline base::Instant at(std::int64_t seconds) {
   return base::instant_from_micros(1'700'000'000'000'000 + seconds * 1'000'000);
 }
 
-// Of namespace team-a with UID uid-NAME, submitted at 0, which waits.
+// Returns a Job of namespace team-a with UID uid-NAME, submitted at 0, which waits.
 inline kube::Job job_named(const std::string& name, std::int64_t id) {
   kube::Job job;
   job.metadata.ns = "team-a";

@@ -13,10 +13,10 @@
 namespace devcluster {
 
 base::Status create_or_adopt_node(const kube::Client& client, const nlohmann::json& node);
-// kConflict if it is not the pod with this UID any more.
+// kConflict if it is no longer the pod with this UID.
 base::Status patch_pod_status(const kube::Client& client, const kube::Pod& pod,
                               const nlohmann::json& patch);
-// Grace period 0. kNotFound if it is not the pod with this UID any more.
+// Grace period 0. kNotFound if it is no longer the pod with this UID.
 base::Status delete_pod_now(const kube::Client& client, const kube::Pod& pod);
 base::Status create_pod_event(const kube::Client& client, const kube::Pod& pod,
                               const std::string& reason, const std::string& message,

@@ -48,7 +48,7 @@ struct KubeletConfig {
   std::string log_directory;     // <namespace>_<pod>_<uid>/<container>.log below it
   std::string view_directory{};  // files that pods see, in <uid> below it; "" = none
   PodNames* names = nullptr;     // of pods with a subdomain are kept there
-  // Of every container; $(NAMESPACE), $(POD) and $(NODE) in the values are expanded.
+  // Environment of every container; $(NAMESPACE), $(POD) and $(NODE) in the values are expanded.
   std::vector<std::pair<std::string, std::string>> environment;
   std::function<void(std::string_view)> log = [](std::string_view) {};  // one line, any thread
 };
@@ -64,7 +64,7 @@ struct PodPlace {
 // A container's output.
 struct LogFile {
   std::string path;
-  std::shared_ptr<const std::atomic<bool>> ended;  // nothing will be added any more
+  std::shared_ptr<const std::atomic<bool>> ended;  // nothing more will be added
 };
 
 enum class NodeFault {
@@ -75,7 +75,7 @@ enum class NodeFault {
 class Kubelet {
  public:
   Kubelet(const kube::Clock& clock, kube::Transport& transport, KubeletConfig config);
-  // Kills what is left and removes the nodes' cgroups. REQUIRES: no thread is in it any more.
+  // Kills what is left and removes the nodes' cgroups. REQUIRES: no thread is in it.
   ~Kubelet();
 
   // Creates the Node objects, or adopts those that exist, and the nodes' cgroups.
@@ -107,7 +107,7 @@ class Kubelet {
   // or container here.
   base::Result<LogFile> find_log(const std::string& namespace_name, const std::string& pod,
                                  const std::string& container) const;
-  // Of all pods that it has taken since it began, also of those that are gone.
+  // Returns all pods that it has taken since it began, also those that are gone.
   std::vector<PodPlace> places() const;
   // Returns what it has written so far.
   base::Result<std::string> read_log(const std::string& namespace_name, const std::string& pod,

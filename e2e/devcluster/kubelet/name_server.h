@@ -1,5 +1,5 @@
 // The cluster's name server: the addresses of pods that have a subdomain, as
-// <hostname>.<subdomain>.<namespace>.svc.cluster.local. It asks nobody else.
+// <hostname>.<subdomain>.<namespace>.svc.cluster.local. It asks no other server.
 #pragma once
 
 #include <map>
@@ -40,7 +40,7 @@ class NameServer {
   // user.
   static base::Result<NameServer> start(const PodNames& names);
   const std::string& address() const { return address_; }
-  // From 1, of no other name server that runs on this machine.
+  // Counts from 1; unique among the name servers that run on this machine.
   int number() const { return number_; }
 
  private:

@@ -48,7 +48,7 @@ struct KillPod {
 struct WriteStatus {
   friend bool operator==(const WriteStatus&, const WriteStatus&) = default;
 };
-// Nothing of the pod runs any more: remove its cgroup, and the object with grace period 0.
+// Nothing of the pod runs: remove its cgroup, and the object with grace period 0.
 struct RemovePod {
   friend bool operator==(const RemovePod&, const RemovePod&) = default;
 };
@@ -100,7 +100,7 @@ class PodMachine {
   bool deleting() const { return deleting_; }
   bool anything_runs() const;
   base::Instant admitted_at() const { return admitted_at_; }
-  // Of the pod as a whole; empty unless it was refused.
+  // The reason of the pod as a whole; empty unless it was refused.
   const std::string& reason() const { return reason_; }
   const std::string& message() const { return message_; }
 

@@ -1,4 +1,4 @@
-// What a pod sees that is not the machine's: its host name, its volumes of Secrets, its way to ask
+// A pod's own view beside the machine's: its host name, its volumes of Secrets, its way to ask
 // for names. Other kinds of volumes do not exist here.
 #pragma once
 

@@ -27,7 +27,7 @@ class BenchServer {
   base::Status start();
 
   devcluster::ApiServer& server() { return server_; }
-  // Of this process's own programs, past the network.
+  // For this process's own programs, past the network.
   devcluster::InProcessTransport& transport() { return transport_; }
   // As its administrator, through the network. REQUIRES: start().
   BenchApi& api() { return api_; }

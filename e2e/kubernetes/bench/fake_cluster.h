@@ -27,7 +27,7 @@ base::Status make_objects(BenchApi& api, int nodes_count);
 // Two gangs may take turns on each core of kPartition (Force), or none may.
 base::Status allow_turns(BenchApi& api, bool allowed);
 
-// Of a pod; without requests: null.
+// Returns a pod's container; without requests: null.
 nlohmann::json container(const nlohmann::json& requests);
 // A kubegang Job; `spec` is merged into it.
 nlohmann::json gang_job(const std::string& ns, const std::string& name, const nlohmann::json& spec);

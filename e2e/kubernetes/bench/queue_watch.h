@@ -1,6 +1,6 @@
-// What `kubectl gang queue --watch` costs the API server: its CPU time while ten of them follow the
-// same jobs, beside its CPU time without. Once while nothing changes but turns, which cause no
-// request, and once while jobs end and others start.
+// Measures what `kubectl gang queue --watch` costs the API server: its CPU time while ten of them
+// follow the same jobs, beside its CPU time without. Once while nothing changes but turns, which
+// cause no request, and once while jobs end and others start.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -1,4 +1,4 @@
-// The shape of a measurement: so many jobs of so many pods, on fake nodes of one size.
+// The shape of a measurement: numbers of jobs and of their pods, on fake nodes of one size.
 #pragma once
 
 #include <algorithm>

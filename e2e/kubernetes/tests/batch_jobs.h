@@ -18,7 +18,7 @@ class BatchJobs : public Cluster {
                  const json& more = nullptr) const;
   std::string batch_path(const std::string& name) const;
   json status(const std::string& name);  // {}: there is no such Job
-  // Of a batch Job: "True: reason", "" when there is none.
+  // Returns a batch Job's condition: "True: reason", "" if there is none.
   std::string condition(const std::string& name, const std::string& type);
   std::vector<json> pods_of(const std::string& name);
   int count(const std::string& name, const char* counter) { return status(name).value(counter, 0); }

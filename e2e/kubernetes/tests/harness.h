@@ -134,7 +134,7 @@ class Cluster : public scenarios::Cluster {
   // The processes of the pod's containers as this machine numbers them, without the pause
   // container's.
   std::vector<int> processes_of(const json& pod) const;
-  // Of all of them, in KiB.
+  // The memory of all of them, in KiB.
   std::int64_t resident_kib(const json& pod) const;
 
   static std::string state_directory();

@@ -36,7 +36,7 @@ class HttpsFrontEnd {
   ~HttpsFrontEnd();
 
   // Looks from outside like the death of the server's process: all connections break, and the port
-  // refuses until open_again(). What the ApiServer stores stays. One thread.
+  // refuses until open_again(). The ApiServer keeps its objects. One thread.
   void close();
   // Opens the same port, with the same certificates. kUnavailable: another process has the port
   // now.

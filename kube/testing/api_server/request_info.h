@@ -12,7 +12,7 @@
 
 namespace devcluster {
 
-// The query string, decoded. Of a parameter that stands twice the first counts.
+// The query string, decoded. If a parameter stands twice, the first one counts.
 class Query {
  public:
   static Query parse(std::string_view text);
