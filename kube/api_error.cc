@@ -99,8 +99,8 @@ bool is_status(const json& body) {
 }
 
 base::Error error_of(int http_status, const json& status) {
-  // Bodies of custom API servers and webhooks may lack the message. Of an invalid object it quotes
-  // each invalid value, whatever their number and length.
+  // Bodies of custom API servers and webhooks may lack the message. For an invalid object it quotes
+  // every invalid value, in any number and length.
   const std::string message = base::shortened(text_at(status, "message"), kStatusMessageBytesMax);
   const std::string fallback = "HTTP status " + std::to_string(http_status);
   return {code_of(http_status, text_at(status, "reason"), blames_uid(status), is_too_new(status)),

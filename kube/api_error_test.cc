@@ -13,9 +13,9 @@ using base::Code;
 using std::chrono::seconds;
 
 // Each status as a real server sends it, with the reason in the Status. 409 has two meanings, which
-// only the reason tells apart; 302 is no answer of an API server at all. The code decides between a
-// retry (kUnavailable), a look at the object (kConflict), a new list (kGone) and an error for a
-// person. 429 is a retry, too: the server was only busy.
+// only the reason tells apart; 302 does not come from an API server at all. The code decides
+// between a retry (kUnavailable), a look at the object (kConflict), a new list (kGone) and an error
+// for a person. 429 is a retry, too: the server was only busy.
 TEST(ErrorFromResponse, SaysWhatTheCallerMayDo) {
   const struct {
     int status;

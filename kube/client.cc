@@ -194,9 +194,9 @@ json list_at(const json& object, const char* name) {
 
 }  // namespace
 
-// First the groups, whose list each API server has: the resources of a group that nobody has
-// defined are a 404 like any other.
-// REQUIRES: the kind is not of the core group.
+// First the groups, whose list each API server has: the resources of an
+// undefined group are a 404 like any other. REQUIRES: the kind is not of the
+// core group.
 base::Result<bool> Client::serves(const ResourceInfo& resource) const {
   const auto groups = call_json(Method::kGet, "/apis");
   if (!groups.ok()) return groups.error();
@@ -271,7 +271,7 @@ base::Result<Page> read_page(const base::Result<Response>& response, const Known
 // times,
 //    and `restarted` tells the caller to drop the pages so far: they are of an older version.
 // 3. The next page is under way while this one is read and its objects are handled, if that is
-//    wanted. An answer that is no page says nothing of a next one.
+//    wanted. An answer that is not a page names no next one.
 // 4. The version of the last page, which is that of the whole list, is where a watch goes on.
 base::Result<std::string> Client::list_json(const ResourceInfo& resource,
                                             const ListOptions& options,

@@ -63,7 +63,7 @@ TEST_F(ClockWatchTest, TheMajorityOfTheAddressesDecides) {
   EXPECT_FALSE(watch_.is_in_doubt());
   answers({{"a", hours{1}}, {"b", hours{1}}, {"c", {}}}, seconds{20});
   EXPECT_TRUE(watch_.off());
-  // Half is no majority. An address that has not answered for five minutes has no say.
+  // Half is not a majority. An address that has not answered for five minutes has no say.
   answers({{"a", {}}, {"b", hours{1}}}, seconds{20});
   EXPECT_FALSE(watch_.off());
   answers({{"b", hours{1}}}, minutes{6});

@@ -60,8 +60,8 @@ class ExecPluginTest : public testing::Test {
   ManualClock clock_;
 };
 
-// HOME is ours and the configuration's: the latter wins. "a b" is one argument, since no shell is
-// between. KUBERNETES_EXEC_INFO has the cluster only because provideClusterInfo is set; its
+// HOME is set here and in the configuration: the latter wins. "a b" is one argument, since no shell
+// is between. KUBERNETES_EXEC_INFO has the cluster only because provideClusterInfo is set; its
 // certificate authority is base64 ("Q0E=" is "CA"), as the plugin protocol wants it.
 TEST_F(ExecPluginTest, GetsArgumentsEnvironmentAndTheCluster) {
   config_.exec->arguments = {"get-token", "a b"};

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-// One thread and poll(): a client that is slow holds up nobody. Not cpp-httplib's server, which
+// One thread and poll(): a slow client does not delay others. Not cpp-httplib's server, which
 // reads a line of any length, gives each read a limit of its own and queues connections without
 // end.
 namespace kube {

@@ -151,7 +151,7 @@ TEST_F(HealthServerTest, ServesMetricsOfARegistry) {
   EXPECT_NE(response.body.find("\nswitches_total 3\n"), std::string::npos) << response.body;
 }
 
-// With SO_REUSEPORT two servers would share the port, and nobody would notice.
+// With SO_REUSEPORT two servers would share the port unnoticed.
 TEST_F(HealthServerTest, PortInUseIsASentence) {
   start({});
   const auto second = HealthServer::create({.address = "127.0.0.1", .port = server_->port()}, {});
@@ -162,7 +162,7 @@ TEST_F(HealthServerTest, PortInUseIsASentence) {
                 ": the port is in use or the address is not of this machine");
 }
 
-// A process that is told to stop while it starts: the stop has come before serve() is called.
+// A process that is to stop while it starts: the stop has come before serve() is called.
 TEST_F(HealthServerTest, AStopBeforeItServesEndsItAtOnce) {
   auto created = HealthServer::create({.address = "127.0.0.1"}, {});
   ASSERT_TRUE(created.ok());

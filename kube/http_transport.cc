@@ -188,7 +188,7 @@ class TlsStream final : public httplib::Stream {
   ssize_t write(const char* data, std::size_t size) override {
     return connection_.write({data, size}) ? static_cast<ssize_t>(size) : -1;
   }
-  // Nobody asks: they are for the log of a server.
+  // Not used: they are for the log of a server.
   void get_remote_ip_and_port(std::string&, int&) const override {}
   void get_local_ip_and_port(std::string&, int&) const override {}
   int socket() const override { return connection_.descriptor(); }
@@ -773,7 +773,7 @@ base::Status HttpTransport::stream(const Request& request,
   };
   ERR_clear_error();
   const httplib::Result result = [&] {
-    // Its scope ends before `client` does: the destructor waits for a callback that is running.
+    // Destroyed before `client`: its destructor waits for a callback that is running.
     const std::stop_callback cancel{stop, [&client] { client.stop(); }};
     return client.send(*library_request);
   }();

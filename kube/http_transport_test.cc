@@ -198,7 +198,7 @@ TEST(HttpTransport, StreamDeliversLinesAcrossChunks) {
   EXPECT_EQ(lines, (std::vector<std::string>{"one", "two", "three"}));
 
   int lines_count = 0;
-  // A consumer that has had enough after one line ends the stream, and that is no error.
+  // A consumer that has had enough after one line ends the stream, and that is not an error.
   const auto first = [&](std::string_view) { return ++lines_count < 1; };
   EXPECT_TRUE(transport->stream({.path = "/"}, first, {}).ok());
   EXPECT_EQ(lines_count, 1);
@@ -217,7 +217,7 @@ void serve_quiet_stream(TestServer& server, Gate& gate) {
 }
 
 // With a time-out of 60 s this test would hang if stop() did not reach the read that waits. A watch
-// is quiet most of the time, and a process that is told to end has seconds, or is killed with its
+// is quiet most of the time, and a process that must end has seconds, or is killed with its
 // lease held.
 TEST(HttpTransport, StopEndsAQuietStreamAtOnce) {
   Gate gate;
@@ -411,7 +411,7 @@ TEST(HttpTransport, ATimeoutDropsTheIdleConnections) {
 }
 
 // Both before any connection: nothing listens on port 1. Code kInvalidArgument tells the caller
-// that no retry helps. The last URL shows that brackets, a port and a path alone are no mistake.
+// that no retry helps. The last URL shows that brackets, a port and a path alone are allowed.
 TEST(HttpTransport, MalformedRequestsAreOurOwnFault) {
   const SystemClock clock;
   const auto transport = transport_to({.server = "http://127.0.0.1:1"});

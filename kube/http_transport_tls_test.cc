@@ -84,7 +84,7 @@ TEST_F(TlsTest, LargeBodiesGoBothWays) {
   EXPECT_EQ(ports.size(), 1U);
 }
 
-// What comes behind an answer must not be taken for the next one's.
+// Bytes behind an answer must not be taken for the next one.
 TEST_F(TlsTest, ConnectionWithMoreThanTheAnswerIsNotUsedAgain) {
   std::set<int> ports;
   handlers_ = [&](httplib::Server& server) {
@@ -163,9 +163,9 @@ TEST_F(TlsTest, HandshakeThatTricklesIsATimeout) {
   EXPECT_LT(trickles.sent(), TricklingHandshake::kBytesMax);
 }
 
-// Goal: of a stream whose arrivals are read together, each line is told, in order, and the end of
-// the stream behind the last one. Method: lines of less than a record of TLS, of many records, and
-// in pieces.
+// Goal: a stream whose arrivals are read together delivers each line, in order, and its end
+// behind the last one. Method: lines of less than a record of TLS, of many records, and in
+// pieces.
 TEST_F(TlsTest, StreamThatGathersTellsEachLine) {
   std::vector<std::string> sent;
   for (std::size_t i = 0; i < 300; ++i) sent.emplace_back(1 + i * i % 40'000, 'a' + i % 26);
@@ -197,7 +197,7 @@ TEST_F(TlsTest, StreamThatGathersTellsEachLine) {
   EXPECT_TRUE(told == sent) << told.size() << " lines";
 }
 
-// Each line is told when it arrives, and a stop does not wait for the next one.
+// Each line is delivered when it arrives, and a stop does not wait for the next one.
 TEST_F(TlsTest, StopEndsAQuietStreamAtOnce) {
   std::promise<void> end;
   handlers_ = [&, ended = end.get_future().share()](httplib::Server& server) {
@@ -384,7 +384,7 @@ TEST_F(TlsTest, RenewedCertificateIsPresented) {
   serve({}, &clients);
   const std::filesystem::path file =
       std::filesystem::temp_directory_path() / ("kube-tls-" + std::to_string(getpid()));
-  // Its time is over at once, so the plugin is asked for each request.
+  // The credential's time is over at once, so the plugin is asked for each request.
   const auto print = [&](const PemPair& pair) {
     std::ofstream{file} << nlohmann::json{{"apiVersion", "client.authentication.k8s.io/v1"},
                                           {"kind", "ExecCredential"},

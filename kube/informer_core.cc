@@ -187,7 +187,7 @@ base::Duration InformerCore::after_watch(const base::Status& ended, bool progres
       return progress ? base::Duration{} : failed(ended.error());
     // The connection broke. The version is still good, so the watch resumes behind it, and no list
     // of thousands of objects is read for a network that flickers.
-    // Of a kind that may be missing, the next step finds out whether it still is served.
+    // If the kind may be missing, the next step finds out whether it is still served.
     case Code::kUnavailable:
       if (options_.unserved_retry) listed_ = false;
       return failed(ended.error());

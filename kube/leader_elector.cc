@@ -8,8 +8,8 @@
 //
 // 1. A candidate reads the Lease every retry_period. It takes a Lease that is missing, that has no
 //    holder, or that did not change for the duration that is written in it.
-// 2. Taking is an update under the resourceVersion that was read. Of several candidates the server
-//    accepts one; the others get 409, which counts as a failed try.
+// 2. Taking is an update under the resourceVersion that was read. The server accepts one of several
+//    candidates; the rest get 409, which counts as a failed try.
 // 3. The leader renews in the same way. If no renewal succeeds within renew_deadline, it stops
 //    being leader by itself: renew_deadline < lease_duration, and the candidates wait the whole
 //    lease_duration after the last change that they saw.
@@ -21,7 +21,7 @@
 namespace kube {
 namespace {
 
-// The formula below would leave next to nothing if renew_deadline is short.
+// The formula below would leave almost no time if renew_deadline is short.
 constexpr base::Duration kCallTimeoutMin = std::chrono::milliseconds{500};
 
 }  // namespace
@@ -106,7 +106,7 @@ bool LeaderElector::may_take() {
   return !callbacks_.may_hold || callbacks_.may_hold(now - *free_since_);
 }
 
-// The first leader ever, or the first after somebody deleted the Lease. Its transitions begin at 0;
+// The first leader ever, or the first after the Lease was deleted. Its transitions begin at 0;
 // the API server lets only one of several creates succeed.
 LeaderElector::Outcome LeaderElector::create(base::Instant now) {
   // A leader whose Lease is gone does not make a new one: others may have led meanwhile, and the
@@ -154,7 +154,7 @@ LeaderElector::Outcome LeaderElector::take(const Lease& lease, base::Instant now
 // reports a new holder once.
 void LeaderElector::observe(const Lease& lease) {
   // The time of our clock at which the Lease was last seen to change is all that counts; labels and
-  // the like are no sign of life.
+  // the like do not show that the leader lives.
   if (!observed_ || observed_->spec != lease.spec ||
       observed_->metadata.uid != lease.metadata.uid) {
     observed_ = lease;

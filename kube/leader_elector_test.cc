@@ -61,7 +61,7 @@ class LeaseServer {
   int version_ = 0;
 };
 
-// A process that takes part, with all that its callbacks were told.
+// A process that takes part, with all the arguments of its callbacks.
 struct Candidate {
   Candidate(FakeTransport& transport, ManualClock& clock, ManualSleeper& sleeper, std::string name)
       : elector{Client{transport, clock, sleeper, {}},
@@ -145,7 +145,7 @@ TEST_F(LeaderElectorTest, LeaderThatIsNotFitLosesAtItsDeadline) {
   EXPECT_TRUE(b_.elector.is_leader());
 }
 
-// It is asked with the time for which nobody has led, by its own clock: an unfit one may be better
+// It is asked with the time without a leader, by its own clock: an unfit one may be better
 // than none.
 TEST_F(LeaderElectorTest, CandidateThatIsNotFitTakesNoLease) {
   std::vector<base::Duration> asked;
@@ -211,7 +211,7 @@ TEST_F(LeaderElectorTest, LeaderThatCannotRenewInTimeLoses) {
 }
 
 // Between the deadline and a renewal that comes a little later, the writers of the process have
-// dropped what they were to write. If it led on, nobody would ever write that.
+// dropped what they were to write. If it led on, these writes would be lost.
 TEST_F(LeaderElectorTest, RenewalBehindTheDeadlineComesTooLate) {
   a_.elector.step();
   clock_.advance(seconds{10});
@@ -235,8 +235,8 @@ TEST_F(LeaderElectorTest, RenewalWhoseAnswerComesBehindTheDeadlineIsTooLate) {
   EXPECT_FALSE(a_.elector.is_leader());
 }
 
-// A process that ends in order gives the Lease back, so its successor need not wait for 15 s. That
-// is not a loss.
+// A process that ends in order gives the Lease back, so its successor need not wait for 15 s. The
+// end is in order, so this does not count as a loss.
 TEST_F(LeaderElectorTest, ReleasedLeaseIsFreeAtOnce) {
   a_.elector.step();
   b_.elector.step();

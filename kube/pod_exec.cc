@@ -39,8 +39,8 @@ std::string text_of(const nlohmann::json& object, const char* name) {
   return value.is_string() ? value.get<std::string>() : "";
 }
 
-// The end of the program, as the server tells it.
-// SOURCE: a Status; of a program that has ended by itself, a cause "ExitCode".
+// Reads the end of the program, as the server reports it. SOURCE: a Status; if the program ended by
+// itself, with a cause "ExitCode".
 base::Result<int> exit_code_of(std::string_view text) {
   const auto status = nlohmann::json::parse(text, nullptr, false);
   if (!status.is_object()) return base::Error{base::Code::kInternal, "exec: no status at its end"};

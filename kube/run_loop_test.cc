@@ -63,7 +63,7 @@ TEST(Waker, ADelayEndsAWaitThatIsLonger) {
   waker.wait_for(std::chrono::hours{1}, {});
 }
 
-// What is urgent does not wait for what is not: the test hangs if it does.
+// Urgent work does not wait for other work: the test hangs if it does.
 TEST(Waker, AWakeEndsAWaitDuringADelay) {
   Waker waker;
   waker.wake_within(std::chrono::hours{1});

@@ -232,7 +232,7 @@ void TlsConnection::drop() {
 int TlsConnection::fill() {
   const bool is_first = end_ == 0;
   at_ = end_ = 0;
-  // The caller has done with all that had arrived. What comes now wakes it once.
+  // The caller has done with all that had arrived. New data wakes it once.
   if (!is_first && gather_.count() > 0 && SSL_has_pending(connection_.get()) == 0) {
     std::this_thread::sleep_for(gather_);
   }

@@ -14,7 +14,7 @@ base::Result<std::string> TokenSource::token() {
   if (file_.empty()) return token_;
   if (read_ && clock_.monotonic() - read_at_ < kReadAgain) return token_;
   auto status = read_locked();
-  // A file that cannot be read for the moment is no reason to do without the token that was in it.
+  // A file that cannot be read for the moment does not invalidate the token that was in it.
   // The server says if that no longer counts.
   if (!status.ok() && token_.empty()) return status.error();
   return token_;

@@ -93,7 +93,7 @@ nlohmann::json json_of(const YAML::Node& node, int depth, int& left) {
   return nullptr;
 }
 
-// One line of JSON, or nothing if the node holds too much.
+// Returns one line of JSON; nullopt if the node holds too much.
 std::optional<std::string> json_text_of(const YAML::Node& node) {
   int left = kExtensionValuesMax;
   const nlohmann::json value = json_of(node, 1, left);
@@ -156,7 +156,7 @@ class Reader {
       return status.error();
     }
     const std::string user_name = first_of(overrides.user, text(context->node, "user"));
-    // A context without a user is legal: some servers ask for no identity (kubectl proxy, say).
+    // A context without a user is legal: some servers ask for no identity (such as kubectl proxy).
     if (!user_name.empty()) {
       const std::optional<Entry> user = named("user", user_name);
       if (!user) return bad(paths(), "user \"" + user_name + "\" is not in users");
@@ -189,7 +189,7 @@ class Reader {
     return bad(entry.file->path, entry.title + what);
   }
 
-  // "" if the field is absent, or is not a scalar. operator[] on a node that is no map would throw.
+  // "" if the field is absent, or is not a scalar. operator[] throws if a node is not a map.
   static std::string text(const YAML::Node& node, const char* field) {
     const YAML::Node value = node.IsMap() ? node[field] : YAML::Node{};
     return value && value.IsScalar() ? value.Scalar() : std::string{};

@@ -1,6 +1,6 @@
 #include "kube/api/codec.h"
 
-// What the decoder does when the server and this type do not agree:
+// The decoder's rules if the server and this type do not agree:
 //
 // * a member that the type does not list is never seen: known_fields() leaves it out of the table
 // * a member that is absent or null leaves the default of the field
@@ -105,7 +105,7 @@ void Decoder::read(const JsonView& value, const Path& path, Bytes& out) {
   out = quantity.bytes();
 }
 
-// Its text was not looked at until now.
+// The text was not looked at until now.
 void Decoder::read(const JsonView& value, const Path& path, RawJson& out) {
   const Json tree = value.tree();
   if (tree.is_discarded()) return fail(path, "not valid JSON");

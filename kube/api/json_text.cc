@@ -7,7 +7,7 @@
 
 // Texts are written here and not by the library's dump(), which passes each character through a
 // state machine that checks UTF-8. That was a tenth of the instructions of a launch of 500 jobs.
-// Nearly all strings are plain ASCII and can be copied as they are; whatever is rare is left to the
+// Nearly all strings are plain ASCII and can be copied as they are; rare characters are left to the
 // library, so the result is the same byte for byte. Members come in the order of their names,
 // because the library keeps them in a map: equal values have equal texts, and may be compared by
 // them.

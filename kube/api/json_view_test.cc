@@ -27,7 +27,7 @@ KnownFields fields(std::initializer_list<std::initializer_list<const char*>> pat
   return out;
 }
 
-// What was read, as a tree.
+// Returns what was read, as a tree.
 json tree_of(const JsonView& value) {
   if (!value.is_list() && !value.is_object()) return value.tree();
   json out = value.is_list() ? json::array() : json::object();
@@ -120,7 +120,7 @@ TEST(JsonView, DepthHasNoLimit) {
   EXPECT_FALSE(JsonText::read(text + "]", {}));
 }
 
-// Of JSON that is kept as it is only the end is looked for; it is parsed when it is asked for.
+// If JSON is kept as it is, only its end is looked for; it is parsed on demand.
 TEST(JsonView, RawJsonIsKeptAsTheLibraryWritesIt) {
   const char* text = R"({"spec":{"affinity":{ "b" : [1.50, {"x":"\u0061"}], "a":{} },)"
                      R"("schedulingGates":7}})";

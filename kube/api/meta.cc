@@ -48,7 +48,7 @@ bool set_condition(Conditions& conditions, Condition condition, base::Instant no
     conditions.push_back(std::move(condition));
     return true;
   }
-  // A new message or reason is no transition.
+  // A new message or reason is not a transition.
   if (old->status == condition.status && old->last_transition_time) {
     condition.last_transition_time = old->last_transition_time;
   }

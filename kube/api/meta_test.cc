@@ -46,8 +46,8 @@ TEST(SetCondition, SaysWhenNothingChanged) {
   EXPECT_FALSE(set_condition(conditions, ready(ConditionStatus::kTrue, "Settled"), kLater));
 }
 
-// The bound of the CRDs is eight times as high. What is wanted is compared with what is stored, so
-// the same sentence once more is no change.
+// The bound of the CRDs is eight times as high. The wanted message is compared with the stored one,
+// so the same sentence once more changes nothing.
 TEST(SetCondition, ShortensALongMessage) {
   Condition condition = ready(ConditionStatus::kFalse, "Starting");
   condition.message = std::string(40'000, 'x');

@@ -10,8 +10,8 @@
 namespace kube {
 namespace {
 
-// Everything is reckoned in fractions of 128 bits: thousandths and binary units stay exact, and
-// what does not fit is seen before it overflows.
+// All arithmetic uses fractions of 128 bits: thousandths and binary units stay exact, and a value
+// that does not fit is seen before it overflows.
 __extension__ typedef __int128 Wide;
 // 2^127 - 1; there is no numeric_limits for this type.
 constexpr Wide kWideMax = (~Wide{0}) ^ (Wide{1} << 127U);

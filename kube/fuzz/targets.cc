@@ -29,8 +29,8 @@ void check_sentence(const base::Error& error) {
   CHECK(!error.message.empty());
 }
 
-// What the type does not read makes no difference, nor does how the text is written. The last
-// decode sees what the first one kept: encoding must lose none of it.
+// Members that the type does not read make no difference, nor does how the text is written. The
+// last decode sees what the first one kept: encoding must lose none of it.
 template <ApiObject T>
 void check_decoded(std::string_view text, const json& object) {
   const base::Result<T> decoded = decode<T>(object);
@@ -49,9 +49,9 @@ void check_decoded(std::string_view text, const json& object) {
 
 }  // namespace
 
-// What is accepted can be used: it has a server, a certificate only together with its key, and a
-// plugin only with a command. A config that lacks one of them would fail at the first request, far
-// from the line that is wrong.
+// A config that is accepted can be used: it has a server, a certificate only together with its key,
+// and a plugin only with a command. A config that lacks one of them would fail at the first
+// request, far from the line that is wrong.
 void fuzz_kubeconfig(std::string_view text) {
   // The directory does not exist, so that no file of this machine is read.
   const auto config = parse_kubeconfig(text, "kubeconfig", "/nonexistent");

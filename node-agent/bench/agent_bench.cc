@@ -1,5 +1,5 @@
-// agent_bench: what a switch costs, ours beside the machine's own limit. Real cgroups and real
-// processes; needs root. Writes {"cases": […]} and, if asked, a drawing of it.
+// agent_bench: what a switch costs, the agent's beside the machine's own limit. Real cgroups and
+// real processes; needs root. Writes {"cases": […]} and, if asked, a drawing of it.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>

@@ -80,7 +80,7 @@ void Driver::let_go(BenchPods& pods) {
       std::chrono::seconds{60}));
 }
 
-// Nearest rank: the smallest value that so many percent of the values do not exceed.
+// Nearest rank: the smallest value that `percent` of the values do not exceed.
 double percentile(std::vector<double> values, int percent) {
   if (values.empty()) return 0;
   std::sort(values.begin(), values.end());

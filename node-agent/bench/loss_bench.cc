@@ -48,9 +48,9 @@ class LossBench {
   }
   int turns_count() const { return static_cast<int>(total_ / slice_); }
 
-  // Of the turns from `from` on, which are over. `switch_takes` counts half a slice at most, as the
-  // other half is the reference (lost_work.h). The CPUs are looked at from one turn earlier, since
-  // the part around a boundary begins before it.
+  // Returns the result of the turns from `from` on, which are over. `switch_takes` counts half a
+  // slice at most, as the other half is the reference (lost_work.h). The CPUs are looked at from
+  // one turn earlier, since the part around a boundary begins before it.
   nlohmann::ordered_json result(std::int64_t from, base::Duration switch_takes) {
     const Turns turns{.from = from,
                       .slice = nanos(slice_),

@@ -8,7 +8,7 @@
 namespace agent::bench {
 namespace {
 
-// Nanoseconds of [from, to) in which nothing ran. Of merged runs.
+// Returns the nanoseconds of [from, to) in which nothing ran. REQUIRES: merged runs.
 std::int64_t idle_nanos(const std::vector<Run>& runs, std::int64_t from, std::int64_t to) {
   std::int64_t idle = to - from;
   auto run = std::partition_point(runs.begin(), runs.end(),
@@ -73,7 +73,7 @@ LostWork lost_work(const std::vector<std::vector<Run>>& cpus, const Turns& turns
   }
   const double count = turns.count;
   const double mean = sum / count;
-  // Of a sample; the noise is the standard error of the mean.
+  // The variance of a sample; the noise is the standard error of the mean.
   const double variance = std::max(0.0, squares / count - mean * mean) * count / (count - 1);
   return {.percent = mean, .noise_percent = std::sqrt(variance / count)};
 }

@@ -71,8 +71,8 @@ class BareLoop {
   }
 
  private:
-  // Begins with gang 1 frozen and ends with all thawed, so that a block of ours and a block of this
-  // one find the pods in the same state.
+  // Begins with gang 1 frozen and ends with all thawed, so that a block of the agent's and a block
+  // of this one find the pods in the same state.
   void take_turns() {
     took_.clear();
     freeze(1);
@@ -153,7 +153,7 @@ std::vector<double> take_reports(Switcher& switcher, int switches) {
 }
 
 // Until one of the two gangs stands still: where all tasks ran before, each of those that stop has
-// to get a CPU once, beside those that go on. What the bare loop measures begins there too.
+// to get a CPU once, beside those that go on. The bare loop's measurement begins there too.
 void wait_for_turns(BenchPods& pods, std::size_t gang_size) {
   CHECK(testing::eventually(
       [&] {
@@ -168,7 +168,7 @@ void wait_for_turns(BenchPods& pods, std::size_t gang_size) {
 
 }  // namespace
 
-// Ours and the bare loop take turns in blocks of kBlock switches, so that a machine that becomes
+// Agent and bare loop take turns in blocks of kBlock switches, so that a machine that becomes
 // slow meanwhile is slow for both. Reports from before both gangs are in step are thrown away.
 nlohmann::ordered_json measure_switch(const SwitchShape& shape, int rounds) {
   BenchPods pods;

@@ -34,8 +34,8 @@ IoResult Cgroup2Freezer::request(FreezeRequest wanted) {
   return os::write_file(freeze_.get(), wanted == FreezeRequest::kFrozen ? "1\n" : "0\n");
 }
 
-// `frozen` in cgroup.events is 1 when all tasks of the cgroup and below it stand still, whoever
-// asked for it.
+// `frozen` in cgroup.events is 1 when all tasks of the cgroup and below it stand still, by whatever
+// request.
 Observation Cgroup2Freezer::observe() {
   std::array<char, kEventsBytesMax> buffer;
   const os::FileText events = os::read_file(events_.get(), buffer);

@@ -51,7 +51,7 @@ constexpr const char* kListName = "cpuset.cpus";
 
 // The CPUs of the cgroup above, which the pod's cgroup has when its own list is empty.
 // By ".." and so not beneath the pod's directory, hence not by open_beneath(). The directory is
-// open and cannot be exchanged, and the name is ours.
+// open and cannot be exchanged, and the name is a constant.
 base::Result<std::string> cpus_above(const PodCgroup& cgroup) {
   const std::string name = std::string{"../"} + kListName + ".effective";
   const os::FileDescriptor file{

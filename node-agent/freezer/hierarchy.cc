@@ -38,8 +38,8 @@ bool is_cgroup_file_system(const std::string& path) {
   return about.f_type == CGROUP2_SUPER_MAGIC || about.f_type == CGROUP_SUPER_MAGIC;
 }
 
-// Of a cgroup below the root of its hierarchy, where these files always are: a v1 hierarchy may be
-// that of another controller.
+// Checks a cgroup below the root of its hierarchy, where these files always are: a v1 hierarchy may
+// be that of another controller.
 base::Status check_freezer(const std::string& cgroup) {
   for (const char* file : {"/cgroup.freeze", "/freezer.state"}) {
     if (::access((cgroup + file).c_str(), F_OK) == 0) return {};

@@ -40,7 +40,7 @@ class PodCgroupsTest : public ::testing::Test {
   testing::TemporaryDirectory root_;
 };
 
-// The two drivers of kubelets spell paths in their own ways; agents are not told which one is used.
+// The two drivers of kubelets spell paths in their own ways; agents do not know which one is used.
 TEST_F(PodCgroupsTest, FindsEveryQosClassOfTheCgroupfsDriver) {
   const std::string pod = "pod" + std::string{kUid};
   for (const auto& [qos, path] : std::vector<std::pair<QosClass, std::string>>{

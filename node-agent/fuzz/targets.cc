@@ -156,8 +156,8 @@ void fuzz_pod_path(std::string_view text) {
   }
 }
 
-// What a crash has left in the file is refused as a whole or taken as a whole; a pod without UID or
-// path could not be thawed any more.
+// The rest of a crash in the file is refused as a whole or taken as a whole; a pod without UID or
+// path could no longer be thawed.
 void fuzz_journal(std::string_view text) {
   const base::Result<Journal> journal = parse_journal(text);
   if (!journal) {

@@ -140,7 +140,7 @@ AgentProcessFixture::Stop AgentProcessFixture::stopped() {
 }
 
 // As kubelet ends a container that overran its grace period, or as the OOM killer does: the
-// supervisor can do nothing any more.
+// supervisor can do nothing then.
 void AgentProcessFixture::kill_container() {
   node_->signal(SIGKILL);
   ASSERT_TRUE(node_->wait_for_end(seconds{5}).has_value());

@@ -62,7 +62,7 @@ TEST_P(AgentProcessTest, LetsTwoGangsTakeTurnsAndReports) {
   EXPECT_TRUE(node_->server().writes_since(since).empty());
 }
 
-// A page would be read from etcd. Sixty pods of others are on the node, and the lists that the
+// A page would be read from etcd. Sixty other pods are on the node, and the lists that the
 // agent asks for are counted.
 TEST_P(AgentProcessTest, ReadsThePodsOnceFromTheServersCache) {
   two_gangs();
@@ -98,7 +98,7 @@ TEST_P(AgentProcessTest, ThawsAPodThatIsDeletedWhileItIsFrozen) {
   EXPECT_TRUE(moves(node_->progress("b")));
 }
 
-// A program that ignores SIGTERM must not run in the turns of others for longer than its grace
+// A program that ignores SIGTERM must not run in other turns for longer than its grace
 // time.
 TEST_P(AgentProcessTest, FreezesAPodAgainThatOutlivesItsGracePeriodOnV2) {
   node_->add_pod("a", "a");
@@ -126,8 +126,8 @@ TEST_P(AgentProcessTest, StopsWithin2SecondsAndThawsEverything) {
   EXPECT_TRUE(all_run());
 }
 
-// Its last act, after the thaw: the operator need not find out that this node is not switched.
-// Twice, since the second start must take the condition back.
+// The agent's last act, after the thaw, so that the operator need not find out that this node is
+// not switched. Twice, since the second start must take the condition back.
 TEST_P(AgentProcessTest, SaysThatItHasStoppedAndThatItIsBack) {
   two_gangs();
   const auto ready = [&](kube::ConditionStatus status, const std::string& reason) {
@@ -271,7 +271,7 @@ TEST_P(AgentProcessTest, GoesOnWithoutTheApiServerAlsoAfterARestart) {
   EXPECT_TRUE(eventually([&] { return all_run_for(kSlice * 3); }, seconds{30}));
 }
 
-// No operator renews the Lease any more, so the timetable may be wrong: the node runs everything.
+// No operator renews the Lease, so the timetable may be wrong: the node runs everything.
 TEST_P(AgentProcessTest, FailsOpenWhenTheLeaseIsNotRenewedAndSlicesAgainWhenItIs) {
   node_->set_fail_open_after(seconds{2});
   two_gangs();
@@ -351,7 +351,7 @@ TEST_P(AgentProcessTest, RepairsWithin1SecondOfARestartAndThawsWhatIsNotListedAn
   tell("repaired_after_restart_ms", since);
 }
 
-// freezer.md 5.4: with a damaged journal the API server decides which pods are ours.
+// freezer.md 5.4: with a damaged journal the API server decides which pods are the agent's.
 TEST_P(AgentProcessTest, RepairsAfterARestartWithADamagedJournalAndLeavesForeignFreezesAlone) {
   two_gangs();
   node_->publish(1, 2, {"a", "b"}, {{}}, kSlice);
@@ -361,7 +361,7 @@ TEST_P(AgentProcessTest, RepairsAfterARestartWithADamagedJournalAndLeavesForeign
   ASSERT_TRUE(both_freeze());
   node_->signal(SIGKILL);
   ASSERT_TRUE(node_->wait_for_end(seconds{5}).has_value());
-  // Now nothing tells which frozen pods are ours. Those of jobs count as ours, the foreign one
+  // Now nothing shows which pods the agent froze. Those of jobs count as such, the foreign one
   // belongs to no pod that the API server names.
   std::ofstream{node_->run_directory() + "/journal"} << "not a journal";
   node_->publish(1, 3, {"a", "b"}, {{0}, {1}}, kSlice);

@@ -18,7 +18,7 @@ constexpr char kUid[] = "0b2d5f1a-77c0-4b7e-9f1e-0123456789ab";
 // One pod's cgroup, in memory and in the kernel; time passes by the fake clock or really.
 class FakePlace {
  public:
-  // Whether the freezer has a descriptor that tells of changes.
+  // True if the freezer has a descriptor that notifies of changes.
   static constexpr bool kTells = false;
   static std::optional<std::string> missing() { return std::nullopt; }
   std::shared_ptr<Freezer> open() { return kernel_.open("pod"); }

@@ -403,7 +403,7 @@ bool waits_for_events() {
 
 // The calls that pitfalls_waiting_test.cc does not have: a pipe and select go on; those that
 // docs/what-frozen-means.md names may say EINTR, and nothing else. A call that says something else
-// would break programs that users were told are safe.
+// would break programs that the docs call safe.
 TEST_P(FrozenTasksTest, MoreWaitingCallsGoOnOrSayWhatUsersAreToldOf) {
   int ends[2];
   ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
@@ -463,7 +463,7 @@ TEST_P(FrozenTasksTest, MoreWaitingCallsGoOnOrSayWhatUsersAreToldOf) {
     EXPECT_TRUE(call->ends()) << call->name();
     EXPECT_EQ(call->said(), Waiting::kWell) << call->name();
   }
-  // Which of the two it is may differ between kernels, hence the print and no expectation.
+  // The result may differ between kernels, hence the print and no expectation.
   for (const auto& call : maybe_not) {
     EXPECT_TRUE(call->ends()) << call->name();
     EXPECT_TRUE(call->said() == Waiting::kWell || call->said() == EINTR)

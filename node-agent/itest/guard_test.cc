@@ -90,7 +90,7 @@ TEST_P(GuardTest, ThawsAtItsStartWhatADeadAgentLeft) {
   EXPECT_TRUE(all_run_within(kLimit));
 }
 
-// A freeze by another program after that is not ours.
+// A freeze by another program after that is foreign.
 TEST_P(GuardTest, ThawsOnceForEachAgentThatIsGone) {
   two_gangs_with_a_guard();
   kill_container();
@@ -120,7 +120,7 @@ TEST_P(GuardTest, ThawsBesideAnAgentThatStandsStillAndLetsItGoOn) {
   EXPECT_TRUE(eventually([&] { return log_text().find("stands still") != std::string::npos; }));
   ::kill(*worker, SIGCONT);
   node_->signal(SIGCONT);
-  // Its audit finds that they run.
+  // The audit finds that they run.
   EXPECT_TRUE(both_freeze());
   EXPECT_FALSE(eventually([&] { return !both_frozen(); }, seconds{2}));
   // The supervisor stood still for as long as the worker. It counts at most 1 s of such a gap

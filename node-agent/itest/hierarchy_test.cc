@@ -128,7 +128,7 @@ TEST_P(MountedKubepodsTest, IsRefusedWhenItIsReadOnlyMissingOrPlain) {
       [](const base::Status& status) { return says(status, "mount the node's kubepods there"); }));
 }
 
-// Of another controller's hierarchy; away at the end, however the test ends.
+// A cgroup in another controller's hierarchy, which the destructor removes.
 class OtherCgroup {
  public:
   explicit OtherCgroup(std::string path) : path_{std::move(path)} { fs::create_directory(path_); }
@@ -154,7 +154,7 @@ TEST_P(MountedKubepodsTest, OfAnotherControllerHasNoFreezer) {
             [](const base::Status& status) { return says(status, "has no freezer"); }));
 }
 
-// Of a hybrid machine: where kubelet's pods are; if that is nowhere yet, cgroup v2.
+// A hybrid machine's root is where kubelet's pods are; if there are none yet, cgroup v2.
 TEST(DetectedCgroupRoot, IsTheHierarchyThatHasKubeletsPods) {
   for (const auto version : {CgroupVersion::kV2, CgroupVersion::kV1}) {
     if (const auto missing = RealCgroups::missing(version)) {

@@ -150,8 +150,8 @@ TEST_P(PitfallsTest, AFreezeThatSomebodyElseUndidIsMadeAgain) {
   EXPECT_TRUE(stands_still(progress));
 }
 
-// A pod that was frozen before the agent knew it belongs to whoever froze it: neither thawed nor
-// counted as ours.
+// A pod that was frozen before the agent knew it is foreign: neither thawed nor counted as the
+// agent's.
 TEST_P(PitfallsTest, AForeignFreezeIsLeftAlone) {
   const std::string pod = add_pod();
   const std::string other = add_pod();

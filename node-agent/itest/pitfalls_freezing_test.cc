@@ -165,7 +165,7 @@ TEST_P(PitfallsTest, ADeadSwitcherLeavesPodsAsTheyAre) {
   Progress& progress = cgroups_->spawn_counter(pod, milliseconds{1});
   freeze_all();
   ASSERT_TRUE(has_state(0, FreezeState::kFrozen));
-  // Its thread ends without thawing anything, as with a crash.
+  // The thread ends without thawing anything, as with a crash.
   switcher_.reset();
   EXPECT_TRUE(stands_still(progress));
   EXPECT_TRUE(cgroups_->is_frozen(pod));

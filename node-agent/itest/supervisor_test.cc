@@ -24,7 +24,7 @@ constexpr base::Duration kStops = seconds{2};
 
 class SupervisorTest : public AgentProcessFixture {
  protected:
-  // Its exit code, told to stop `after` it has begun; nothing when it does not end.
+  // Returns the exit code of an agent that must stop `after` it has begun; nullopt if it runs on.
   std::optional<int> stopped_after(base::Duration after,
                                    const std::vector<std::string>& more_flags = {}) {
     node_->start(more_flags);
@@ -44,7 +44,7 @@ class SupervisorTest : public AgentProcessFixture {
     EXPECT_THAT(said.text, Not(HasSubstr("thawed what the journal names")));
     EXPECT_TRUE(both_frozen());
   }
-  // Where a worker may be when it is told: not made yet, loading, starting, running.
+  // Where a worker may be when it must stop: not made yet, loading, starting, running.
   static constexpr base::Duration kMoments[] = {milliseconds{0},  milliseconds{1},
                                                 milliseconds{3},  milliseconds{10},
                                                 milliseconds{30}, milliseconds{100}};
@@ -62,7 +62,7 @@ TEST_P(SupervisorTest, ToldToStopInItsFirstMomentsItEndsWell) {
   }
 }
 
-// Its container died before, and was started again to be told to stop.
+// The container died before, was started again, and must stop now.
 TEST_P(SupervisorTest, ToldToStopInItsFirstMomentsItThawsWhatTheOneBeforeHasFrozen) {
   two_gangs();
   node_->publish(1, 2, {"a", "b"}, {{}}, kSlice);

@@ -169,7 +169,7 @@ TEST_F(CpuSetsTest, BindsAPodThatNoTimetableLists) {
   EXPECT_THAT(note(), HasSubstr("does not have: 8: it is not bound"));
 }
 
-// Ours is what we have set: sets of other programs (a CPU manager, an administrator) stay.
+// Only the agent's own sets go: those of other programs (a CPU manager, an administrator) stay.
 TEST_F(CpuSetsTest, TakesASetBackThatIsNotWantedAnyMoreAndNoOther) {
   node_.cgroup("a").cpus = "1-2";  // by another program
   bring("");
@@ -205,7 +205,7 @@ TEST_F(CpuSetsTest, ARestartedAgentTakesASetBackThatTheOneBeforeHasSet) {
   EXPECT_TRUE(node_.journal().bound.empty());
 }
 
-// Otherwise nobody could take the set back after a crash.
+// Otherwise no agent could take the set back after a crash.
 TEST_F(CpuSetsTest, BindsNothingThatTheJournalCannotName) {
   fs::create_directory(fs::path{node_.directory()} / "journal.next");  // where it is written first
   bring("0");
@@ -216,7 +216,7 @@ TEST_F(CpuSetsTest, BindsNothingThatTheJournalCannotName) {
 }
 
 // A set that another program overwrites is made again at the next look. A cgroup that is not there
-// yet is no complaint.
+// yet is not a fault.
 TEST_F(CpuSetsTest, KeepsItThereAndWaitsForItsCgroup) {
   node_.cgroup("a").removed = true;
   bring("1");

@@ -56,7 +56,7 @@ ControlledPod under_control(const std::shared_ptr<PodControl>& control, std::uin
   return {.control = control, .index = index, .rule = rule};
 }
 
-// The status and the version do not matter: each write of ours changes them.
+// The status and the version do not matter: each write of the agent changes them.
 bool says_the_same(const kube::NodeTimetable& a, const kube::NodeTimetable& b) {
   return a.metadata.uid == b.metadata.uid && a.spec == b.spec;
 }
@@ -125,7 +125,7 @@ NodePolicy::Adopted NodePolicy::adopt() {
     base::Result<kube::NodeTimetable> timetable = timetable_from_json(journal_.timetable);
     if (timetable && timetable->metadata.name == node_)
       // The timetable that was in force goes on at once, before the API server answers: a restart
-      // of the agent is no change of turns.
+      // of the agent does not change turns.
       gate_.offer(*timetable, TimetableGate::Source::kWatch);
   }
   return adopted;
@@ -229,7 +229,7 @@ std::optional<base::Duration> NodePolicy::step(const Inputs& inputs) {
   take_timetable(inputs);
   placed_ = place_pods(inputs);
 
-  // 2. What the switcher has to do.
+  // 2. Work out the switcher's assignment.
   Assignment assignment;
   const std::shared_ptr<const kube::NodeTimetable> in_force = gate_.in_force();
   assignment.table =
@@ -255,7 +255,7 @@ std::optional<base::Duration> NodePolicy::step(const Inputs& inputs) {
     sink_.submit(std::move(assignment));
   }
 
-  // 4. What is over.
+  // 4. Forget what is over.
   forget_the_thawed(inputs);
   return next_step_;
 }
@@ -271,9 +271,9 @@ std::vector<NodePolicy::Placed> NodePolicy::place_pods(const Inputs& inputs) {
   return placed;
 }
 
-// The tests in order: is the API server's list known; is the pod there; is it ours to switch; has
-// it ended; by which rule is it controlled; can its cgroup be opened. The first that says no is the
-// pod's standing.
+// The tests in order: is the API server's list known; is the pod there; may the agent switch it;
+// has it ended; by which rule is it controlled; can its cgroup be opened. The first that says no is
+// the pod's standing.
 NodePolicy::Placed NodePolicy::place(const Inputs& inputs, std::uint16_t index,
                                      const kube::TimetablePod& listed) {
   PodView view{.name = listed.ns + "/" + listed.name, .index = index};
@@ -316,8 +316,8 @@ NodePolicy::Placed NodePolicy::place(const Inputs& inputs, std::uint16_t index,
   return placed;
 }
 
-// Of all pods of jobs, also while they start: a program may read at its start how many CPUs it has.
-// None before the API server has named the pods: until then each stays as it is.
+// Returns those of all pods of jobs, also while they start: a program may read at its start how
+// many CPUs it has. None before the API server has named the pods: until then each stays as it is.
 std::vector<CpuSets::Wanted> NodePolicy::wanted_cpu_sets(const Inputs& inputs,
                                                          const std::string& node) {
   std::vector<CpuSets::Wanted> wanted;
@@ -469,7 +469,7 @@ bool NodePolicy::waits_for_debug(const Inputs& inputs, const PodFacts& facts) {
   if (debugged.since) debugged.unsettled += inputs.monotonic - *debugged.since;
   debugged.since.reset();
   if (debugged.unsettled >= kDebugStartMax) return false;
-  // What was let run for a container that waited is charged until it has settled.
+  // A pod that was let run for a waiting container is charged until it has settled.
   if (waits || !settled_.contains(facts.uid)) debugged.since = inputs.monotonic;
   if (waits) wake_at(inputs.monotonic + kDebugStartMax - debugged.unsettled);
   return waits;
@@ -581,9 +581,9 @@ bool NodePolicy::lacks_its_cgroup(const Inputs& inputs, const PodFacts& facts) {
   return false;
 }
 
-// Its cgroup was removed, and the pod is still there: kubelet makes the cgroup again, at the same
-// place, before it starts a container in it.
-// A freeze in the new cgroup is not ours: the old one, with our request in it, is gone.
+// The pod's cgroup was removed, and the pod is still there: kubelet makes the cgroup again, at the
+// same place, before it starts a container in it. A freeze in the new cgroup is foreign: the old
+// one, with the agent's request in it, is gone.
 std::shared_ptr<PodControl> NodePolicy::reopened(const Inputs& inputs,
                                                  const std::shared_ptr<PodControl>& gone) {
   const PodIdentity& identity = gone->identity;
@@ -619,10 +619,10 @@ void NodePolicy::add_the_unlisted(std::vector<ControlledPod>& pods) const {
   }
 }
 
-// Returns every pod that we have frozen or may freeze: the pods of the new assignment, and the pods
-// that the switcher may still be switching by an older one. Left out are pods with a foreign
-// freeze, once the switcher has caught up, and running pods while everything runs, because a freeze
-// that appears then is not ours.
+// Returns every pod that the agent has frozen or may freeze: the pods of the new assignment, and
+// the pods that the switcher may still be switching by an older one. Left out are pods with a
+// foreign freeze, once the switcher has caught up, and running pods while everything runs, because
+// a freeze that appears then is foreign.
 std::vector<PodIdentity> NodePolicy::pods_to_name(const Inputs& inputs,
                                                   const Assignment& assignment) {
   const bool caught_up = sink_.caught_up();

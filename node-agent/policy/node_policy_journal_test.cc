@@ -90,7 +90,7 @@ TEST_F(NodePolicyTest, ThawsAfterARestartWhatIsNotListedAnyMore) {
 }
 
 // With a damaged journal, or without the one that an agent had, the pods of kubegang Jobs count as
-// ours, those of others as foreign.
+// the agent's, others as foreign.
 class NodePolicyWithoutJournalTest : public NodePolicyTest,
                                      public ::testing::WithParamInterface<bool> {};
 TEST_P(NodePolicyWithoutJournalTest, TakesOverWhatAKubegangJobControls) {
@@ -104,7 +104,7 @@ TEST_P(NodePolicyWithoutJournalTest, TakesOverWhatAKubegangJobControls) {
   damage_journal("");
   if (GetParam()) std::filesystem::remove(node_.directory() + "/journal");
   node_.restart_agent();
-  node_.publish(node_.timetable({"a", "b", "alien"}, {{0}, {1}}));  // c is not listed any more
+  node_.publish(node_.timetable({"a", "b", "alien"}, {{0}, {1}}));  // c is no longer listed
   node_.step();
   EXPECT_TRUE(node_.runs("a"));
   EXPECT_FALSE(node_.runs("b"));
@@ -120,8 +120,8 @@ TEST_P(NodePolicyWithoutJournalTest, TakesOverWhatAKubegangJobControls) {
 INSTANTIATE_TEST_SUITE_P(Journal, NodePolicyWithoutJournalTest, ::testing::Bool(),
                          [](const auto& one) { return one.param ? "Removed" : "Damaged"; });
 
-// No descriptor is free while an agent starts without a journal, say. Neither it nor the next one
-// may take b for foreign; its own turns go on meanwhile.
+// For example, no descriptor is free while an agent starts without a journal. Neither it nor the
+// next one may take b for foreign; its own turns go on meanwhile.
 TEST_F(NodePolicyTest, APodThatCannotBeLookedAtWithoutAJournalIsLookedAtUntilItCan) {
   two_gangs();
   node_.add_pod("c", "c");
@@ -148,7 +148,7 @@ TEST_F(NodePolicyTest, APodThatCannotBeLookedAtWithoutAJournalIsLookedAtUntilItC
   node_.publish(node_.timetable({"a", "b"}, {{1}}));
   node_.run_for(milliseconds{300});
   EXPECT_TRUE(node_.runs("b"));
-  EXPECT_TRUE(node_.runs("c"));  // it is not listed any more
+  EXPECT_TRUE(node_.runs("c"));  // it is no longer listed
   EXPECT_FALSE(node_.runs("a"));
   EXPECT_THAT(node_.journal().unread, ElementsAre());
   EXPECT_THAT(journaled(), ElementsAre("uid-a", "uid-b"));
@@ -180,7 +180,7 @@ TEST_F(NodePolicyTest, AJournalThatCannotBeReadIsADamagedOne) {
   // gets for root.
   std::filesystem::create_directory(journal);
   node_.restart_agent();
-  node_.publish(node_.timetable({"a"}, {{0}}));  // b is not listed any more
+  node_.publish(node_.timetable({"a"}, {{0}}));  // b is no longer listed
   node_.step();
   EXPECT_TRUE(node_.runs("b"));  // though the journal cannot be replaced either
   EXPECT_THAT(node_.policy().journal_error(), HasSubstr("journal"));
@@ -190,7 +190,7 @@ TEST_F(NodePolicyTest, AJournalThatCannotBeReadIsADamagedOne) {
   EXPECT_THAT(journaled(), ElementsAre("uid-a"));
 }
 
-// Nothing says which frozen pods are ours, so nothing is written until the pods are known.
+// Nothing shows which pods the agent froze, so nothing is written until the pods are known.
 TEST_F(NodePolicyTest, WithADamagedJournalWaitsForTheApiServerToNameThePods) {
   two_gangs();
   node_.step();
@@ -229,7 +229,7 @@ TEST_F(NodePolicyTest, AnAgentThatDiesBeforeThePodsAreKnownLeavesADamagedJournal
   EXPECT_FALSE(node_.runs("a"));
 }
 
-// The rule on top: a pod is frozen only after the journal names it, also if it becomes ours later.
+// The rule on top: a pod is frozen only after the journal names it, also a formerly foreign one.
 TEST_F(NodePolicyTest, FreezesAPodWhoseForeignFreezeEndedOnlyOnceTheJournalNamesIt) {
   two_gangs();
   node_.publish(node_.timetable({"a"}, {{0}}));
@@ -256,8 +256,8 @@ TEST_F(NodePolicyTest, FreezesAPodWhoseForeignFreezeEndedOnlyOnceTheJournalNames
   EXPECT_THAT(journaled(), ElementsAre("uid-a"));
 }
 
-// The run directory is full, say. Gangs overlap then, which is slow; a frozen pod that nothing can
-// thaw would be an outage.
+// For example, the run directory is full. Gangs overlap then, which is slow; a frozen pod that
+// nothing can thaw would be an outage.
 TEST_F(NodePolicyTest, FreezesNothingThatTheJournalCannotName) {
   std::filesystem::create_directory(node_.directory() + "/journal.next");  // the write fails
   two_gangs();

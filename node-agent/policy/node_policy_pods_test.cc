@@ -1,5 +1,5 @@
-// Which pods the keeper takes under control, and what becomes of them when they, or their cgroups,
-// come and go.
+// Tests of which pods the policy takes under control, and of their states when they, or their
+// cgroups, come and go.
 #include "node-agent/policy/node_policy.h"
 
 #include <gmock/gmock.h>
@@ -186,8 +186,8 @@ TEST_F(NodePolicyTest, SwitchesAPodThatTheOperatorHasLabelled) {
 // The API server takes any text for the UID of an owner; a line of the journal does not.
 TEST_F(NodePolicyTest, RefusesAPodOfAJobWhoseUidIsNone) {
   two_gangs();
-  // Written unchecked, this would be a second line that names a pod uid-x as ours, and the next
-  // agent would thaw it.
+  // Written unchecked, this would be a second line that names a pod uid-x as the agent's, and the
+  // next agent would thaw it.
   const std::string odd = "job-a\npod uid-x default/x job-x /";
   node_.pod("a").metadata.owner_references[0].uid = odd;
   node_.publish(node_.timetable({"a", "b"}, {{1}}));
@@ -226,7 +226,7 @@ TEST_F(NodePolicyTest, SaysThatAFreezerIsNotItsToOpenOrToWrite) {
   EXPECT_FALSE(node_.view("a").denied || node_.view("b").denied);
 }
 
-// Rule 5 of freezer.md 4. A pod that outlives its grace time must not run in the turns of others
+// Rule 5 of freezer.md 4. A pod that outlives its grace time must not run in other turns
 // forever.
 TEST_F(NodePolicyTest, ThawsADeletedPodForItsGracePeriodThenTheTimetableAppliesAgain) {
   two_gangs();
@@ -341,7 +341,7 @@ TEST_F(NodePolicyTest, ThawsAForeignPodThatIsBeingDeletedWhenItStarts) {
   EXPECT_EQ(node_.cgroup("c").writes, 0U);
 }
 
-// No descriptor was free, say: that is no answer.
+// For example, no descriptor was free: the answer is unknown.
 TEST_F(NodePolicyTest, LooksAgainAtAForeignPodThatIsBeingDeletedAndCouldNotBeRead) {
   two_gangs();
   node_.publish(node_.timetable({"a", "b"}, {{0}}));
@@ -385,7 +385,7 @@ TEST_F(NodePolicyTest, LeavesAForeignFreezeAloneAndReportsIt) {
   EXPECT_EQ(node_.view("b").state, FreezeState::kForeign);
   node_.restart_agent();
   node_.run_for(seconds{2});
-  EXPECT_FALSE(node_.runs("b"));  // and the journal does not make it ours
+  EXPECT_FALSE(node_.runs("b"));  // and the journal does not change that
 }
 
 // CRI-O's monitor in the pod's cgroup would be frozen with it.
@@ -430,8 +430,8 @@ TEST_F(NodePolicyTest, WaitsForACgroupThatIsNotThereYet) {
   EXPECT_FALSE(node_.runs("b"));
 }
 
-// Its cgroup is not where the agent looks, or cannot be read: it runs in a's turns, too, and that
-// must not go unsaid. Until then it may be that the pod has just ended.
+// The pod's cgroup is not where the agent looks, or cannot be read: it runs in a's turns, too, and
+// that must not go unsaid. Until then it may be that the pod has just ended.
 TEST_F(NodePolicyTest, SaysAfter10SecondsThatASettledPodHasNoCgroup) {
   two_gangs();
   node_.cgroup("b").removed = true;

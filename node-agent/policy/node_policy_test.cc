@@ -1,4 +1,4 @@
-// Which timetable the keeper obeys, and when it lets everything run.
+// Tests of which timetable the policy obeys, and when it lets everything run.
 #include "node-agent/policy/node_policy.h"
 
 #include <gmock/gmock.h>
@@ -367,9 +367,9 @@ class NodePolicyRandomTest : public NodePolicyTest {
 
 // Goal: whatever happens, only what may run at t runs, up to the time that a freeze takes; a
 // foreign freeze is never written while the journal is whole; and once all inputs stop and
-// fail-open has passed, everything of ours runs. Method: random events against the whole agent but
-// its threads, in virtual time. With a damaged journal the foreign pod becomes one of ours, since a
-// kubegang Job controls it; then another foreign one takes its place.
+// fail-open has passed, everything that the agent froze runs. Method: random events against the
+// whole agent but its threads, in virtual time. With a damaged journal the foreign pod becomes the
+// agent's, since a kubegang Job controls it; then another foreign one takes its place.
 TEST_F(NodePolicyRandomTest, WhateverHappensOnlyRunOfNowRunsAndInTheEndEverythingDoes) {
   constexpr std::uint64_t kSeed = 20260105;
   base::Prng prng{kSeed};

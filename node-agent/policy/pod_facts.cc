@@ -21,7 +21,7 @@ const kube::ContainerStatus* status_of(const std::vector<kube::ContainerStatus>&
   return found == statuses.end() ? nullptr : &*found;
 }
 
-// Returns true if no init container will start any more: ordinary ones have ended well, sidecars
+// Returns true if no init container will start: ordinary ones have ended well, sidecars
 // run.
 bool init_is_done(const kube::Pod& pod) {
   return std::all_of(pod.spec.init_containers.begin(), pod.spec.init_containers.end(),
@@ -101,7 +101,7 @@ JobOfPod job_of(const kube::Pod& pod) {
     };
     job = {label(kube::kLabelJobUid), label(kube::kLabelJob)};
   }
-  // Its UID becomes a part of a line of the journal, and the API server takes any text for one.
+  // The UID becomes a part of a line of the journal, and the API server takes any text for one.
   return is_pod_uid(job.uid) ? job : JobOfPod{};
 }
 
@@ -145,9 +145,9 @@ PodFacts pod_facts(const kube::Pod& pod, base::Duration settle) {
   }
   if (facts.deleted_by) {
     // The deletion may have named another grace time than the spec. A longer one counts of a pod
-    // that the operator deletes: it ends the gang of any other pod of such a job. The pods of a
-    // gang that others have made are theirs to delete, and then no deletion buys more than the
-    // spec.
+    // that the operator deletes: it ends the gang of any other pod of such a job. Pods of a gang
+    // that somebody else has made are deleted by their makers, and then no deletion buys more than
+    // the spec.
     if (pod.metadata.deletion_grace_period_seconds) {
       const base::Duration named = grace_of(*pod.metadata.deletion_grace_period_seconds);
       grace = job.is_controller ? named : std::min(named, grace);
@@ -175,8 +175,8 @@ void keep_what_facts_need(kube::Pod& pod) {
   kube::PodSpec kept;
   kept.node_name = std::move(pod.spec.node_name);
   kept.termination_grace_period_seconds = pod.spec.termination_grace_period_seconds;
-  // Names and restart policies are all that settled_at() compares with the states. Of other pods
-  // not even that: most pods of a node are of no Job, and the agent's memory must not grow with
+  // Names and restart policies are all that settled_at() compares with the states. Other pods keep
+  // not even that: most pods of a node belong to no Job, and the agent's memory must not grow with
   // them.
   if (containers_count(pod)) {
     const auto keep = [](std::vector<kube::Container>& from, std::vector<kube::Container>& to) {

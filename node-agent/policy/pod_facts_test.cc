@@ -67,12 +67,12 @@ void expect_little_is_kept(const kube::Pod& pod, std::size_t bytes_max) {
   EXPECT_LE(kube::encode(kept).dump().size(), bytes_max);
 }
 
-// Most pods of a node are of others, and their authors choose how large they are.
+// Most pods of a node have no Job, and their authors choose how large they are.
 TEST(PodFacts, OfAPodOfOthersLittleIsKept) {
   expect_little_is_kept(hostile_pod(kEntries), 1'024);
 }
 
-// A pod of ours that has ended is switched no more, so its containers do not matter.
+// A job's pod that has ended is no longer switched, so its containers do not matter.
 TEST(PodFacts, OfARefusedPodLittleIsKept) {
   kube::Pod pod = hostile_pod(kEntries);
   pod.metadata.labels[std::string{kube::kLabelJobUid}] = "0f5b3d6e-6c3f-4d0e-9a51-6c1a5e0d7c11";

@@ -47,7 +47,7 @@ base::Duration Agent::step() {
   const base::Duration next = loop_.decide(loop_.inputs());
   const Inputs& inputs = loop_.inputs();
   ready_ = inputs.pods_known && inputs.timetable_known && inputs.rules_known;
-  // 3. What the switcher has done since.
+  // 3. Note what the switcher has done since.
   switches_seen_ = parts_.switcher.counters().switches.load();
   // The ring is emptied at every step: when it is full, the switcher drops reports rather than
   // wait.
@@ -76,7 +76,7 @@ void Agent::look_at_machine() {
   loop_.set_cpu_ids(parts_.online_cpus());
 }
 
-// Both: the policy must have told the switcher to let everything run, and the kernel must have
+// Both: the policy must have asked the switcher to let everything run, and the kernel must have
 // confirmed it for every pod.
 bool Agent::stopped() const {
   return stopping_ && parts_.policy.everything_runs() && parts_.policy.all_thawed();

@@ -89,7 +89,7 @@ int run_inspect(const Options& options) {
   return 0;
 }
 
-// Needs no agent and no journal. What is probed (SCHED_FIFO, locked memory) is given back at once.
+// Needs no agent and no journal. Probed rights (SCHED_FIFO, locked memory) are given back at once.
 // The exit code is for scripts: 0 if gangs can be switched here, 1 if not.
 int run_check(const Options& options) {
   if (options.whole_cluster) return run_cluster_check(options.kubeconfig);

@@ -49,15 +49,15 @@ kube::InformerOptions urgent(const std::string& field_selector, std::uint64_t se
 // The node's pods. A list of the newest state would be read from etcd, all pods of the cluster for
 // each node: after an update of the agents, or when many watches end together, by each of them. So
 // they come from the API server's cache. Such a list may be old, as a watch may be late:
-// 1. a pod that is gone has no cgroup any more, and no other pod gets its UID;
+// 1. a pod that is gone no longer has a cgroup, and no other pod gets its UID;
 // 2. a pod that is missing is in no list of the policy, so it is not frozen, or is thawed if it
 // was:
 //    it runs beside others until the watch shows it;
 // 3. a pod whose state is old may be frozen although it ends or a container of it starts again, as
-//    it may while a watch is late, and is thawed by the watch's event.
-// The watch begins at the version of the list, and brings all that followed as soon as it is open.
-// A later list is never older than what was seen. What is dangerous if it is old, the timetable, is
-// confirmed by a quorum read (read_timetable).
+// it may while a watch is late, and is thawed by the watch's event. The watch begins at the version
+// of the list, and brings all that followed as soon as it is open. A later list is never older than
+// what was seen. The timetable, which is dangerous if it is old, is confirmed by a quorum read
+// (read_timetable).
 kube::InformerOptions pods_on(const std::string& node, std::uint64_t seed) {
   kube::InformerOptions options = urgent("spec.nodeName=" + node, seed);
   options.freshness = kube::Freshness::kNotOlderThanSeen;
@@ -260,7 +260,7 @@ void NodeWatch::read(Inputs& inputs, const std::optional<Rules>& before) {
     const auto config = config_.find({"", std::string{kube::kSchedulerConfigName}});
     inputs.settings = timetable_settings(config.get());
   }
-  // The Lease is read at intervals that depend on this, whoever has said it: with those of a longer
+  // The Lease is read at intervals that depend on this, from either source: with those of a longer
   // limit the node would fail open beside an operator that renews.
   const std::int64_t micros = inputs.settings.fail_open_after.count();
   if (fail_open_micros_.exchange(micros) != micros) lease_waker_.wake();

@@ -109,7 +109,7 @@ TEST(NodeWatchConfirmTest, AnAnswerThatIsUnderWayIsNoneToALaterQuestion) {
   transport.meanwhile = [] {};
   EXPECT_EQ(confirm.step({}), seconds{10});
   EXPECT_TRUE(confirmed());
-  // Nothing is in doubt any more when it arrives.
+  // Nothing is in doubt when it arrives.
   transport.meanwhile = [&] { watch.confirm_timetable(false); };
   confirm.step({});
   EXPECT_FALSE(confirmed());

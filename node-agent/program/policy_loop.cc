@@ -6,7 +6,7 @@ namespace agent {
 namespace {
 
 // A bound on the pause between two steps, as a safety net: everything that changes wakes the loop,
-// or has told when it will change.
+// or has said when it will change.
 constexpr base::Duration kStepMax = std::chrono::seconds{5};
 
 }  // namespace

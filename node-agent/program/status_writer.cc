@@ -102,8 +102,8 @@ void StatusWriter::say_stopped(const kube::Client& client, base::Duration limit)
   }
   report.stopped = true;
   std::unique_lock writing{writing_, std::defer_lock};
-  // A write that does not end may still arrive after ours: then the operator sees the agent's pod
-  // end, as after a kill.
+  // A write that does not end may still arrive after this one: then the operator sees the agent's
+  // pod end, as after a kill.
   const base::Duration until = clock_.monotonic() + limit;
   const bool alone = lock_within(writing, limit / 3);
   const kube::NodeTimetable from = alone ? as_written(object) : *object;

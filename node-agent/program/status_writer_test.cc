@@ -40,7 +40,7 @@ class StatusWriterTest : public ::testing::Test {
     loops_.request_stop();
     loops_.join();
   }
-  // The report of an agent that obeys, or not.
+  // Offers the report of an agent that obeys, or has the kill switch.
   void offer(bool kill_switch) {
     writer_.offer({.kill_switch = kill_switch,
                    .clock = {.synchronised = true, .error_max = base::Duration{1}}});

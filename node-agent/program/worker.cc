@@ -41,7 +41,7 @@
 #include "node-agent/survival/supervisor.h"
 #include "node-agent/switching/switch_clock.h"
 
-// The worker's threads and who talks to whom:
+// The worker's threads and their communication:
 //
 // * main: Agent::step() whenever a signal, a change from the API server or news of the switcher
 //   comes, or a deadline passes; beats once a second.
@@ -55,10 +55,10 @@
 namespace agent {
 namespace {
 
-// The time in which a worker that is told to stop thaws and verifies; the supervisor gives a bit
+// The time in which a worker that must stop thaws and verifies; the supervisor gives a bit
 // more (1.85 s), so that it need not kill a worker that is about to be done.
 constexpr base::Duration kThawWithin = std::chrono::milliseconds{1700};
-// Then the API server is told, if it answers soon.
+// Then the status says so, if the API server answers soon.
 constexpr base::Duration kLastWordWithin = std::chrono::milliseconds{300};
 // The time-out of one call to the API server: a stop waits for no call, but a hung one must not
 // hold up the next.

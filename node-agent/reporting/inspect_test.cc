@@ -75,7 +75,7 @@ TEST_F(DeadAgentTest, InspectShowsEveryListedPod) {
                 "       ns/c\n"));
 }
 
-// Its longest words, and no name. A cycle of 64 slots, a cgroup that cannot be read, and the
+// The longest words, and no name. A cycle of 64 slots, a cgroup that cannot be read, and the
 // longest standing.
 TEST_F(DeadAgentTest, InspectKeepsWithin80Columns) {
   base::Result<PodCgroups> cgroups = PodCgroups::open(root_.path(), "");

@@ -135,7 +135,7 @@ struct Metrics::Families {
           .Register(registry);
 
   std::map<std::string_view, prometheus::Gauge*> pods_by_state;
-  // What the last update() and count_frozen() saw: counters grow by the difference.
+  // Values of the last update() and count_frozen(): counters grow by the difference.
   std::map<std::string, prometheus::Counter*> frozen_of_gangs;
   std::map<std::string, base::Duration> frozen_of_pods;  // by UID, as last counted
   bool was_failed_open = false;
@@ -172,7 +172,7 @@ void Metrics::set_policy(ThreadPolicy policy) {
   families_->policy.Add({{"policy", std::string{to_string(policy)}}}).Set(1);
 }
 
-// Of each switch that the switcher's thread reports; a report that did not fit into its ring is
+// Records a switch that the switcher's thread reports; a report that did not fit into its ring is
 // missing here, but not in the counters.
 // The phases of one switch, in their order: due, woke, first write, all frozen (confirmed), last
 // write. Between the first and the last write some CPUs of the node idle.

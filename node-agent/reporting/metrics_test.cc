@@ -59,7 +59,7 @@ TEST(Metrics, TellThePolicyOfTheSwitchersThread) {
 }
 
 // A switch that an assignment caused has no instant at which it was due, so it must not count as
-// late. The index of the boundary is told with it, so that the lateness of several nodes at the
+// late. The index of the boundary comes with it, so that the lateness of several nodes at the
 // same boundary can be compared.
 TEST(Metrics, TellHowLateTheSwitchesAtBoundariesWere) {
   Metrics metrics;

@@ -183,8 +183,8 @@ Grant check_memory(bool locked) {
               "IPC_LOCK"};
 }
 
-// Weak and not missing: with fewer pods all is well. Those beyond cannot be opened and run in
-// everybody's turns.
+// Weak and not missing: with fewer pods all is well. Those beyond cannot be opened, and run in all
+// turns.
 Grant check_open_files(std::uint64_t most) {
   Grant grant{.what = "open files", .found = std::to_string(most)};
   if (most >= kOpenFilesWanted) return grant;
@@ -224,7 +224,7 @@ std::string_view to_string(Grade grade) {
 
 }  // namespace
 
-// If kubelet has two trees, the first is judged; check_driver() tells of the other.
+// If kubelet has two trees, the first is judged; check_driver() reports the other.
 std::vector<Grant> check_node(const NodeCheckInputs& inputs) {
   const std::vector<Kubepods> found = find_kubepods(inputs);
   const Kubepods* first = found.empty() ? nullptr : &found.front();

@@ -78,8 +78,8 @@ TEST_F(NodeCheckTest, WithoutKubepodsGangsCannotBeSwitched) {
   }
 }
 
-// cgroup v1 counts as such: it works, but tells of no changes. The agent works there, so the check
-// must pass, but it says what could be better.
+// cgroup v1 counts as such: it works, but notifies of no changes. The agent works there, so the
+// check must pass, but it says what could be better.
 TEST_F(NodeCheckTest, WhatMakesSwitchesWorseIsWeakAndSaysWhatToChange) {
   make_kubepods("kubepods", "freezer.state");
   inputs_.fifo = false;

@@ -32,11 +32,11 @@ std::vector<kube::PodReference> references_to(const std::vector<PodView>& pods, 
 
 }  // namespace
 
-// One condition with one reason: the first that holds, the widest in effect first. What stops all
-// freezing on the node comes before a fault of a single pod.
-// A node whose Ready is False gets no new jobs from the operator, and users read the reason there.
-// A second cause shows when the first is mended. CPUSetNotApplied is True: such a pod takes its
-// turns all the same.
+// One condition with one reason: the first that holds, the widest in effect first. A fault that
+// stops all freezing on the node comes before a fault of a single pod. A node whose Ready is
+// False gets no new jobs from the operator, and users read the reason there. A second cause
+// shows when the first is mended. CPUSetNotApplied is True: such a pod takes its turns all the
+// same.
 kube::Condition ready_condition(const AgentReport& report) {
   const std::string type = "Ready";
   if (report.stopped) {

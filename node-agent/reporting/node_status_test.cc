@@ -43,7 +43,7 @@ TEST(NodeStatus, SaysWhatIsInForce) {
   EXPECT_TRUE(kube::is_true(status.conditions, "ClockSynchronized"));
 }
 
-// Thousands of nodes write to one API server, so a number that always moves is no reason.
+// Thousands of nodes write to one API server, so a number that always moves does not justify one.
 TEST(NodeStatus, IsWorthNoWriteWhenOnlyTheClocksErrorMoved) {
   const kube::NodeTimetableStatus before = node_status({}, good(), kNow);
   AgentReport report = good();
@@ -120,7 +120,7 @@ TEST(NodeStatus, SaysWhatTheNodeGrants) {
   EXPECT_EQ(kube::find_condition(node_status({}, report, kNow).conditions, "Granted"), nullptr);
   report.grants = {{.what = "freezer", .found = "writable"}};
   EXPECT_EQ(granted_condition(report).reason, "AllGranted");
-  // Its text changes all the time, and it has a condition of its own.
+  // The clock's text changes all the time, and the clock has a condition of its own.
   report.grants.push_back({.what = "clock", .grade = Grade::kWeak, .found = "not synchronized"});
   EXPECT_EQ(granted_condition(report).reason, "AllGranted");
   report.grants.push_back(

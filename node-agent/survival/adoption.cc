@@ -35,8 +35,8 @@ PodControls Adoption::open_waiting() {
     }
     const AskedState requested = opened->freezer->asked();
     if (requested.result != IoResult::kOk) return requested.result == IoResult::kGone;
-    // A freeze that the journal covers counts as ours whichever program wrote it: taking it for
-    // foreign would leave it frozen forever if it was ours.
+    // A freeze that the journal covers counts as the agent's, whichever program wrote it: an own
+    // one that was taken for foreign would last forever.
     const AdoptedAs adopted_as =
         requested.request == FreezeRequest::kFrozen ? AdoptedAs::kFrozenByUs : AdoptedAs::kRunning;
     adopted.push_back(

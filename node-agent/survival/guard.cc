@@ -33,7 +33,7 @@ class Guard {
   int run();
 
  private:
-  // The first two cases of the header: nobody holds the lock; an agent holds it, which may stand
+  // The first two cases of the header: the lock is free; an agent holds it, which may stand
   // still.
   void no_agent_is_left(base::Duration now);
   void an_agent_has_the_directory(base::Duration now);

@@ -29,7 +29,7 @@ TEST(Heartbeat, IsSharedByAllThatMapTheFile) {
   EXPECT_EQ(worker->main_beat().load() + worker->switcher_beat().load(), 0U);
 }
 
-// Of a file with a hole the first write would be a SIGBUS where the file system is full.
+// If the file had a hole, the first write would be a SIGBUS on a full file system.
 TEST(Heartbeat, AllocatesItsMemoryAtOnceAndTakesWhateverFileIsThere) {
   const testing::TemporaryDirectory directory;
   const std::string path = directory.path() + "/heartbeat";

@@ -133,7 +133,7 @@ TEST(FailOpen, AsksForTheLeaseOnceMoreBeforeEverythingRuns) {
   EXPECT_TRUE(open.is_open());
   EXPECT_FALSE(open.look(true, seconds{2060}, seconds{2061})) << "once is enough";
   EXPECT_TRUE(open.is_open());
-  // Renewed, and then nobody answers any more.
+  // Renewed, and then there are no more answers.
   EXPECT_FALSE(open.look(false, seconds{2060}, seconds{2062}));
   EXPECT_TRUE(open.look(true, seconds{2060}, seconds{3000}));
   EXPECT_FALSE(open.look(true, seconds{2060}, seconds{3004}));

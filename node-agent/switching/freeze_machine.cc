@@ -10,7 +10,7 @@
 //   freeze is foreign and stays (freezer.md 4 rule 10).
 //
 // A pod at rest is audited about every 2 s, because another program can freeze or thaw it at any
-// time without the agent being told.
+// time without notice to the agent.
 namespace agent {
 
 std::string_view to_string(FreezeState state) {
@@ -89,8 +89,8 @@ void FreezeMachine::look_later(base::Duration now) {
 }
 
 // A write that repeats the last one keeps since_: how long a freeze takes, and when it counts as
-// stuck, is measured from the first write. Otherwise the rewrites for v1 would postpone kStuck for
-// ever.
+// stuck, is measured from the first write. Otherwise the rewrites for v1 would postpone kStuck
+// forever.
 void FreezeMachine::on_write(FreezeRequest wanted, IoResult result, base::Duration now) {
   if (result == IoResult::kGone) {
     state_ = FreezeState::kGone;
@@ -155,8 +155,8 @@ FreezeMachine::Action FreezeMachine::due(base::Duration now) const {
 }
 
 // 1. A cgroup that is gone ends everything. 2. A read that failed is repeated. 3. What the two
-//    contents mean depends on the state: a pod at rest is compared with what we left, a pod on its
-//    way with what we asked for.
+//    contents mean depends on the state: a pod at rest is compared with the last write's result, a
+//    pod on its way with what was asked for.
 void FreezeMachine::on_look(AskedState requested, Observation observation, base::Duration now) {
   if (state_ == FreezeState::kGone) return;
   if (requested.result == IoResult::kGone || observation.result == IoResult::kGone) {

@@ -75,7 +75,7 @@ TEST(FreezeMachine, ThawsAStuckPodAtItsOwnSlotAsUsual) {
   EXPECT_EQ(machine.state(), FreezeState::kThawed);
 }
 
-// A pod that has ended is no fault, and nothing may be tried again.
+// A pod that has ended is not a fault, and nothing may be tried again.
 TEST(FreezeMachine, TreatsMissingCgroupAsGoneNotError) {
   FreezeMachine machine = FreezeMachine::found_running(kT0);
   machine.on_write(FreezeRequest::kFrozen, IoResult::kGone, kT0);
@@ -97,7 +97,7 @@ TEST(FreezeMachine, WritesAgainWhenSomebodyElseThawedWhatWeFroze) {
   EXPECT_EQ(machine.due(audit), Action::kFreezeAgain);
 }
 
-// The pod ran when the machine began, and then stands still without a write of ours.
+// The pod ran when the machine began, and then stands still without a write of the agent.
 TEST(FreezeMachine, LeavesAForeignFreezeAloneUntilItsOwnerThawsIt) {
   FreezeMachine machine = FreezeMachine::found_running(kT0);
   machine.on_look(kAskedFrozen, kFrozen, kT0 + seconds{1});
@@ -130,7 +130,7 @@ TEST(FreezeMachine, ThawsADeletedPodTwiceAndVerifies) {
 TEST(FreezeMachine, AFreezeThatSomebodyElseAsksForRightAfterOurThawIsForeign) {
   FreezeMachine machine = FreezeMachine::found_frozen_by_us(kT0);
   machine.on_write(FreezeRequest::kThawed, IoResult::kOk, kT0);
-  machine.on_look(kAskedThawed, kFrozen, kT0);  // an ancestor's, as long as ours was not asked for
+  machine.on_look(kAskedThawed, kFrozen, kT0);  // an ancestor's, as long as none was asked for
   EXPECT_EQ(machine.state(), FreezeState::kThawing);
   machine.on_look(kAskedFrozen, kFrozen, kT0 + milliseconds{1});
   EXPECT_EQ(machine.state(), FreezeState::kForeign);
@@ -159,8 +159,8 @@ TEST(FreezeMachine, TriesARefusedWriteAgainAndReportsIt) {
   EXPECT_FALSE(machine.denied());
 }
 
-// Our file says thawed and the pod stands still all the same: only a freeze above it explains both,
-// and that one is not ours to end.
+// The pod's file says thawed and the pod stands still all the same: only a freeze above it explains
+// both, and the agent may not end that.
 TEST(FreezeMachine, AnAncestorsFreezeThatOurThawCannotEndIsForeign) {
   FreezeMachine machine = FreezeMachine::found_frozen_by_us(kT0);
   machine.on_write(FreezeRequest::kThawed, IoResult::kOk, kT0);
@@ -200,7 +200,7 @@ TEST(FreezeMachine, GoesFromEachStateWithEachEventWhereItIsSaid) {
     FreezeState from;
     std::optional<FreezeRequest> needs;  // what a switch may have to write
     FreezeState wrote;                   // that was written, or was refused and is tried again
-    // Of what it was asked for / of what it does.
+    // By what the pod was asked for / by what it does.
     FreezeState frozen_frozen, frozen_running, thawed_frozen, thawed_running;
   };
   const Line lines[] = {

@@ -13,8 +13,8 @@ namespace {
 thread_local std::size_t allocations_count = 0;
 }  // namespace
 
-// Of the whole program. Not inlined, or the compiler takes new and free for a pair that does not
-// belong together.
+// Counts allocations of the whole program. Not inlined, or the compiler takes new and free for a
+// pair that does not belong together.
 [[gnu::noinline]] void* operator new(std::size_t size) {
   ++allocations_count;
   if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;

@@ -187,7 +187,7 @@ void SwitchCore::switch_now(SwitchCause cause, base::Instant due) {
   // 2. Only if others run: wait until the kernel reports them frozen, or the barrier passes. So in
   //    the normal case no two gangs run on one core.
   // 3. The pods that come on are thawed.
-  // 4. Bookkeeping, reports and counters, when nothing waits for them any more.
+  // 4. Bookkeeping, reports and counters, when nothing waits for them.
   if (!prepared) work_out(now);
   // From here to the last write: system calls only.
   report.first_write = clock_.wall();
@@ -219,7 +219,7 @@ void SwitchCore::switch_now(SwitchCause cause, base::Instant due) {
   // The next instant at which run(t) changes, which may be many slots away: in between the agent
   // sleeps.
   boundary_ = timetable::next_change(*assignment_->table, now);
-  // An ordinary turn is no news for the status: with thousands of nodes that would be a write for
+  // An ordinary turn does not change the status: with thousands of nodes that would be a write for
   // each in each slice.
   changed_ |= cause != SwitchCause::kBoundary || report.late_count > 0;
   prepared_for_.reset();
@@ -227,8 +227,8 @@ void SwitchCore::switch_now(SwitchCause cause, base::Instant due) {
 }
 
 // Returns how many of this switch were not seen frozen when the barrier passed. One after the
-// other: while it waits for one, the others come to a stand too. What an earlier switch froze just
-// now (its revision was superseded) has its own barrier: a pod that comes on may be in
+// other: while it waits for one, the others come to a stand too. Pods that an earlier switch froze
+// just now (its revision was superseded) have their own barrier: a pod that comes on may be in
 // conflict with it.
 std::uint32_t SwitchCore::read_back(base::Duration started) {
   std::uint32_t late_count = 0;
@@ -407,7 +407,7 @@ void SwitchCore::step() {
   const bool came = boundary_ && wall >= *boundary_;
   const bool clock_went_back = wall < applied_at_;
   if (came || clock_went_back) {
-    // Whatever the clock does, boundary switches are no closer together than a quarter of a slice
+    // Whatever the clock does, boundary switches are not closer together than a quarter of a slice
     // or kApartMax, unless the timetable itself has them closer.
     // A wall clock that jumps back and forth over a boundary would otherwise switch the same pods
     // as fast as the thread can run.

@@ -156,7 +156,7 @@ TEST_F(SwitchCoreTest, CountsTheOverlapBesideAGangThatWasNeverFrozen) {
 }
 
 // c is new and ran while it started. Its first freeze is slow, and it runs on beside a, whose turn
-// goes on: nobody comes on. When a has gone it runs beside nobody.
+// goes on: no pod comes on. When a has gone it runs alone.
 TEST_F(SwitchCoreTest, CountsTheOverlapOfANewPodBesideAGangInItsTurn) {
   obey(always({"a"}, {0}));
   run_until(clock_.wall() + milliseconds{100});
@@ -308,7 +308,7 @@ TEST_F(SwitchCoreTest, ThawsAPodThatTheNewAssignmentDropsInTheSameSwitch) {
 }
 
 // c is dropped, cannot be thawed at once, and is listed again. If the core held it twice, the entry
-// that lets it go would thaw it in the turns of others.
+// that lets it go would thaw it in other turns.
 TEST_F(SwitchCoreTest, APodThatIsListedAgainWhileItIsBeingLetGoIsHeldOnlyOnce) {
   obey(always({"a", "b", "c"}, {0}));
   kernel_.cgroup("c").ancestor_frozen = true;  // its thaw cannot be verified
@@ -354,7 +354,7 @@ TEST_F(SwitchCoreTest, ThawsAPodThatIsDeletedWhileItFreezes) {
   EXPECT_EQ(controls_["b"]->state.load(), FreezeState::kThawed);
 }
 
-// Another program has frozen b, for a checkpoint perhaps. A thaw of ours would break that; only a
+// Another program has frozen b, for a checkpoint perhaps. The agent's thaw would break that; only a
 // deletion, which would hang otherwise, may.
 TEST_F(SwitchCoreTest, NeverWritesAForeignPodUntilItIsDeleted) {
   kernel_.cgroup("b").request = FreezeRequest::kFrozen;
@@ -369,7 +369,7 @@ TEST_F(SwitchCoreTest, NeverWritesAForeignPodUntilItIsDeleted) {
   EXPECT_TRUE(runs("b"));
 }
 
-// The timetable says that b is off, so it is frozen as soon as it is ours to freeze.
+// The timetable says that b is off, so it is frozen as soon as the agent may freeze it.
 TEST_F(SwitchCoreTest, TakesUpAPodWhoseForeignFreezeEnded) {
   Assignment assignment = two_gangs();
   set_cycle(assignment, {{0}});
@@ -497,7 +497,7 @@ TEST_F(SwitchCoreTest, SwitchesAtMostEveryQuarterSliceWhateverTheClockDoes) {
   EXPECT_LE(counters_.switches.load() - before, 5U);
 }
 
-// The way out for fail-open, the kill switch and the end of the agent: no timetable holds any more.
+// The way out for fail-open, the kill switch and the end of the agent: no timetable holds then.
 TEST_F(SwitchCoreTest, RunsEverythingWhenToldTo) {
   Assignment all = two_gangs();
   set_cycle(all, {{}});
@@ -524,8 +524,8 @@ TEST_F(SwitchCoreTest, GoesOnWhenACgroupIsRemovedUnderItsHands) {
 }
 
 // Goal: at any time only run(t) is thawed, up to the time that freezing takes; and everything runs
-// again when it is told to. Method: random timetables, freeze times and failed writes; the state of
-// the fake kernel is compared with run(t) whenever the core sleeps.
+// again on request. Method: random timetables, freeze times and failed writes; the state of the
+// fake kernel is compared with run(t) whenever the core sleeps.
 TEST_F(SwitchCoreTest, OnlyRunOfNowIsThawedAtAnyTime) {
   constexpr std::uint64_t kSeed = 7;
   base::Prng prng{kSeed};

@@ -23,7 +23,7 @@ class SharedFreezer final : public Freezer {
     return {.result = IoResult::kOk,
             .frozen = asked_.load() == FreezeRequest::kFrozen && !stuck_.load()};
   }
-  // Its tasks do not stop, whatever they are asked.
+  // Sets that the pod's tasks do not stop.
   void be_stuck(bool stuck) { stuck_.store(stuck); }
   AskedState asked() override { return {.result = IoResult::kOk, .request = asked_.load()}; }
   std::optional<int> changes_fd() const override { return std::nullopt; }
@@ -106,8 +106,8 @@ TEST_F(SwitcherTest, TheNewestOfManySubmissionsWins) {
   EXPECT_TRUE(eventually([&] { return switcher_.everything_runs(); }));
 }
 
-// The kill switch, say. It comes while the thread waits for a task that does not stop; it must not
-// be lost.
+// For example the kill switch. It comes while the thread waits for a task that does not stop; it
+// must not be lost.
 TEST_F(SwitcherTest, WhatIsSubmittedWhileItWaitsForAFreezeIsObeyedAfterwards) {
   ASSERT_TRUE(switcher_.start().ok());
   switcher_.submit(assignment({{0}}));
@@ -141,8 +141,8 @@ TEST_F(SwitcherTest, StopsWhileItIsSpinningAndSleeping) {
   }
 }
 
-// How long before a boundary the thread wakes. One late wake-up must count at once; an early one is
-// no reason to trust the next.
+// How long before a boundary the thread wakes. One late wake-up must count at once; an early one
+// does not justify trust in the next.
 TEST(Lateness, GoesUpAtOnceAndDownSlowly) {
   Lateness lateness{milliseconds{100}};
   lateness.saw(milliseconds{20});

@@ -24,7 +24,7 @@ namespace {
 constexpr char kNode[] = "n1";
 constexpr char kNamespace[] = "default";
 
-// What a test sets up with must work; a failure here is one of the test and not of the agent.
+// Calls that set a test up must work; a failure here is one of the test and not of the agent.
 template <typename T>
 T must(base::Result<T> result) {
   CHECK(result.ok(), result.error().message);
@@ -124,8 +124,8 @@ std::size_t AgentProcess::silent_connections() {
   }
 }
 
-// A pipe that is full and never read: from then on, a thread that writes a log line blocks for
-// ever, as one does behind a log collector that hangs.
+// A pipe that is full and never read: from then on, a thread that writes a log line blocks forever,
+// as one does behind a log collector that hangs.
 void AgentProcess::log_to_a_full_pipe() {
   int ends[2];
   CHECK(::pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0);
@@ -251,7 +251,7 @@ void AgentProcess::delete_pod(const std::string& name) {
   CHECK(removed.ok(), removed.error().message);
 }
 
-// What the agent has asked for, which it answers for; when the tasks stop is the kernel's affair.
+// Reads what the agent has asked for; the kernel decides when the tasks stop.
 bool AgentProcess::is_asked_frozen(const std::string& pod) const {
   return cgroups_.is_asked_frozen(path(pod));
 }

@@ -37,7 +37,7 @@ std::shared_ptr<Freezer> FakeKernel::open(const std::string& name) {
   return std::make_shared<FakeFreezer>(*this, name);
 }
 
-// Its own request counts only from frozen_from on; an ancestor's freeze counts at once.
+// The pod's own request counts only from frozen_from on; an ancestor's freeze counts at once.
 bool FakeKernel::is_running(const std::string& name) {
   const Cgroup& group = cgroups_[name];
   if (group.removed) return false;

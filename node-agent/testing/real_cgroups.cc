@@ -131,8 +131,8 @@ RealCgroups::RealCgroups(CgroupVersion version) : version_{version} {
   CHECK(fs::create_directories(root_), root_);
 }
 
-// Closing the pipe sends the guardian to work. What it kills are children of this process, hence
-// the second wait; the memory that they share goes last.
+// Closing the pipe sends the guardian to work. It kills children of this process, hence the second
+// wait; the memory that they share goes last.
 RealCgroups::~RealCgroups() {
   guard_.reset();
   int status = 0;

@@ -63,8 +63,8 @@ void BackfillPass::begin(base::Instant now) {
   books_.expire_claims(now);
   lookahead_.changed();
   const base::Instant begun = whole_seconds(now);
-  // Slurm reckons in whole seconds. Here too, or promises would begin fractions apart and cut the
-  // time into slots of no use.
+  // Slurm counts in whole seconds. So does this, or promises would begin fractions apart and cut
+  // the time into slots of no use.
   plan_.emplace(cluster_.node_count(), begun, begun + parameters.window);
   plan_->version = books_.version();
   plan_->configuration = cluster_.configuration_version();
@@ -96,8 +96,8 @@ void BackfillPass::begun(const Job& job) {
   taken(elsewhere, end);
 }
 
-// The promises are wrong if one of these nodes is promised before `until`. Ranks that may be others
-// now are no matter: then the pass ends in any case.
+// The promises are wrong if one of these nodes is promised before `until`. Changed ranks do not
+// matter: then the pass ends in any case.
 void BackfillPass::taken(const Allocation& nodes, base::Instant until) {
   if (!plan_ || stepping_ || plan_->configuration != cluster_.configuration_version()) return;
   NodeSet ranks = cluster_.no_nodes();
@@ -164,7 +164,7 @@ bool BackfillPass::step(base::Instant now, int records) {
 }
 
 // Returns false if the pass is over: with the last record, or at a limit; and if plans are not
-// told, before the first record from which on none can start.
+// reported, before the first record from which on none can start.
 bool BackfillPass::walk(base::Instant now, int records) {
   // A record that a limit holds back costs a 64th of one for which nodes are looked for.
   constexpr std::int64_t kTryCost = 64;
@@ -192,7 +192,7 @@ bool BackfillPass::finish() {
   return true;
 }
 
-// A job that the pass came to and that got no promise loses the plan that it was told. If the pass
+// A job that the pass came to and that got no promise loses its reported plan. If the pass
 // was cut short, jobs that it did not come to keep theirs, since nothing says that it is wrong.
 void BackfillPass::tell_plans() {
   std::set<JobId> reached;
@@ -215,8 +215,8 @@ void BackfillPass::tell_plans() {
   }
 }
 
-// The limits of 8.2 on how many records of a user and a partition are tried. What one of them
-// refuses counts against none.
+// The limits of 8.2 on how many records of a user and a partition are tried. A record that one of
+// them refuses counts against none.
 bool BackfillPass::count_try(const Job& job, PartitionIndex partition) {
   const BackfillParameters& parameters = cluster_.parameters().backfill;
   const std::string& user = job.request->user;
@@ -590,9 +590,9 @@ std::optional<base::Instant> BackfillPass::first_start(base::Instant failed_unti
 //    on.
 //
 // Each turn of the loop moves `from` on, and it ends with the window. `until`: begins of promises
-// are rounded down to the resolution, so a start is no worse for being within the one in which
-// nodes come free. `failures`: all starts before the first for which the selector is asked are in
-// vain for jobs behind that need no less.
+// are rounded down to the resolution, so a start may lie within the one in which nodes come free.
+// `failures`: all starts before the first for which the selector is asked are in vain for jobs
+// behind that need no less.
 bool BackfillPass::place(const Try& tried, base::Instant now) {
   Plan& plan = *plan_;
   const BackfillParameters& parameters = cluster_.parameters().backfill;
@@ -753,13 +753,13 @@ bool BackfillPass::promise(const Try& tried, const NodeSet& nodes, base::Instant
   plan_->promises.add(nodes, begin, end);
   if (plans_licenses_of(tried.job)) plan_->licenses->take(tried.job.request->licenses, begin, end);
   ++plan_->promised_in[tried.partition];
-  // When its time has come the job may start, whether or not anything was told until then.
+  // When its time has come the job may start, even if no event comes until then.
   plan_->valid_until = std::min(plan_->valid_until, start);
   Job::Plan expected{.start = start, .nodes = {}};
   for (int rank = nodes.next(0); rank >= 0; rank = nodes.next(rank + 1)) {
     expected.nodes.push_back(cluster_.node_at(rank));
   }
-  // A job with records in several partitions is told the earliest start.
+  // A job with records in several partitions reports the earliest start.
   const auto [known, first] = plan_->expected.emplace(tried.job.id, expected);
   if (!first && start < known->second.start) known->second = std::move(expected);
   return true;
@@ -782,7 +782,7 @@ void BackfillPass::promise_running_jobs() {
   }
 }
 
-// Its nodes to a job that was given them as a whole by select/cons_tres, and cannot be preempted.
+// Promises its nodes to a job that cons_tres gave whole nodes and that cannot be preempted.
 void BackfillPass::promise_running(const Job& job) {
   if (cluster_.parameters().select == SelectType::kLinear || !job.allocation.whole_nodes) return;
   // A job that can be preempted does not stand in the way of a job of higher standing.

@@ -131,7 +131,7 @@ TEST_F(BackfillPassTest, OnlySoManyJobsOfAPartitionGetAPromise) {
   EXPECT_EQ(after_pass(1), "1 at 60 abcd, 2 runs c, 3 waits");
 }
 
-// bf_max_job_test counts places of the queue, started or not.
+// bf_max_job_test counts places of the queue, also of jobs that start.
 TEST_F(BackfillPassTest, APassLooksAtSoManyPlacesOfTheQueue) {
   begin({.max_job_test = 1, .node_space_size = 100});
   submit_three();
@@ -205,7 +205,7 @@ TEST_F(BackfillPassTest, APassGoesOnAfterAChangeThatTakesNoPromisedNodes) {
   EXPECT_NE(pass_->passed_version(), world_->books.version());
 }
 
-// Its promises were made in view of nodes that are taken now.
+// The pass made promises in view of nodes that are taken now.
 TEST_F(BackfillPassTest, APassEndsWhenPromisedNodesWereTaken) {
   const auto expect_end = [&](const auto& take) {
     begin();
@@ -294,8 +294,8 @@ TEST_F(BackfillPassTest, AnAnswerHoldsUntilTheFirstPromise) {
   EXPECT_EQ(pass_->passed_until(), at(60));
 }
 
-// If nobody reads plans, the pass is over with the last job that can start: 2, on c. Before, 1 was
-// promised its nodes, or 2 might be in its way.
+// If plans are not reported, the pass is over with the last job that can start: 2, on c. Before, 1
+// was promised its nodes, or 2 might be in its way.
 TEST_F(BackfillPassTest, WithoutPlansAPassEndsWithTheLastJobThatCanStart) {
   begin();
   pass_->tell_no_plans();
@@ -340,7 +340,7 @@ TEST_F(BackfillPassTest, AJobWhosePromiseWentLosesItsPlan) {
   EXPECT_EQ(after_pass(2), "1 waits");
 }
 
-// 8.1 i: its victims are told once; their nodes are claimed, and kept from the jobs behind.
+// 8.1 i: its victims end once; their nodes are claimed, and kept from the jobs behind.
 TEST_F(BackfillPassTest, APreemptorClaimsItsNodesAndKeepsThem) {
   Configuration configuration = PassWorld::one_partition();
   configuration.partitions = {PassWorld::closed("low", "abcd", 1),

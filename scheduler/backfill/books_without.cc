@@ -55,7 +55,7 @@ void BooksWithout::forget_copies() {
 }
 
 // Brings the trial to the state in which the victims and the first `count` ends are gone. While it
-// lives, gone_victims_ and the first gone_ ends that are no victims are out of the books, in this
+// lives, gone_victims_ and the first gone_ ends that are not victims are out of the books, in this
 // order.
 //
 // Questions come close to each other, so the trial moves on instead of beginning again: after a

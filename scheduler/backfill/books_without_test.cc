@@ -27,7 +27,7 @@ class BooksWithoutTest : public ::testing::TestWithParam<int> {
                      const Victims* victims = nullptr) {
     return world_.chosen(books_.first(count, victims), *asks_, world_.set_of(letters));
   }
-  // Of this job, which ends as the index-th.
+  // Returns this job as a victim, which ends as the index-th.
   Victims victim(std::int64_t id, std::size_t index) {
     Victims victims;
     victims.jobs.emplace_back(&world_.books.find(JobId{id})->select,

@@ -44,7 +44,7 @@ TEST_F(CoreCountTest, TheCoresInAllMustBeEnoughToo) {
   EXPECT_TRUE(counted.may_fit());
 }
 
-// Its cores were free before.
+// The job's cores were free before.
 TEST_F(CoreCountTest, AJobThatItsUserHasSuspendedGivesNothingBack) {
   wide_.user_suspended = true;
   const Needs needs{.cores = 10, .each_is_enough = false};

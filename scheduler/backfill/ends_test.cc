@@ -1,4 +1,4 @@
-// Which allocated job is expected to end when, and what is free until then. Nodes a to d of 4
+// Tests of when allocated jobs are expected to end, and what is free until then. Nodes a to d of 4
 // cores and 8,000 MiB.
 #include "scheduler/backfill/ends.h"
 
@@ -73,7 +73,7 @@ TEST(Ends, EachNodeThatAJobLeavesIsVisited) {
   EXPECT_EQ(text, "a3 b2 c2 ");
 }
 
-// A limit that was changed meanwhile, and not told, moves no end that was read.
+// A limit that changed without notice moves no end that was read.
 TEST(Ends, AJobIsFoundWhereItWasRead) {
   EndsWorld world{EndsWorld::of_cores()};
   Job& first = world.running(7, "a", 30);

@@ -394,7 +394,7 @@ bool Lookahead::has_room(const Search& search, const NodeAllocation& use,
 // Returns true if the allocated job has no pods on its nodes any longer when the one in question
 // starts.
 bool Lookahead::is_gone_by(const Search& search, const Job& allocated, base::Instant start) const {
-  // Its pods leave soon, but not at this instant.
+  // The job's pods leave soon, but not at this instant.
   if (allocated.completing()) return start > ends_.now();
   const std::optional<std::size_t> end = ends_.find(allocated);
   if (!end) return false;

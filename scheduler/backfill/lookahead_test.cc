@@ -119,7 +119,7 @@ TEST_F(LookaheadTest, AnOverdueJobIsTakenToEndSoon) {
   EXPECT_EQ(ask(1, 1, 50), "at 51 a");
 }
 
-// A job that was told to end leaves with its grace time, whatever its limit is.
+// A job whose end is decided leaves with its grace time, whatever its limit is.
 TEST_F(LookaheadTest, AnEndingCutsTheExpectedEnd) {
   Job& ends = running(9, "abcd", 600);
   world_.books.set_ending(ends, Ending{.grace_end = at(20)});
@@ -242,7 +242,7 @@ class RandomLookaheadTest : public LookaheadTest {
     if (world_.cluster.parameters().memory) request.memory = random_memory(prng);
     return request;
   }
-  // Of 8,000 MiB on each node of four CPUs.
+  // Returns a request for some of 8,000 MiB on each node of four CPUs.
   static MemoryRequest random_memory(base::Prng& prng) {
     const int way = below(prng, 8);
     const MemoryMiB some{700 * (1 + below(prng, 4))};

@@ -37,7 +37,7 @@ TEST(Promises, ASweepLeavesOutNodesThatArePromisedWhileTheJobRuns) {
   Promises::Sweep sweep{promises};
   sweep.begin(NodeSet::all(4), std::chrono::seconds{99});
   // A job of 99 s that starts at 0 ends at 99, before the promise of 100; one that starts at 1 ends
-  // at 100, and the end counts. Of 100 s it is too long even at 0.
+  // at 100, and the end counts. A job of 100 s is too long even at 0.
   EXPECT_EQ(ranks(sweep.at(at(0))), "0123");
   EXPECT_EQ(ranks(sweep.at(at(1))), "23");
   EXPECT_EQ(ranks(sweep.at(at(199))), "23");

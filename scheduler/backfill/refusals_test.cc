@@ -1,4 +1,4 @@
-// What the selector has refused, and of whom that tells something. Sets of four nodes.
+// Tests of what the selector has refused, and which jobs that concerns. Sets of four nodes.
 #include "scheduler/backfill/refusals.h"
 
 #include <gtest/gtest.h>

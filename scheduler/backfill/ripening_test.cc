@@ -44,7 +44,7 @@ TEST(Ripening, ANodeRipensWhenEnoughJobsHaveLeftIt) {
   EXPECT_EQ(order_of(five, world), "");
 }
 
-// Of 8,000 MiB on each node.
+// There are 8,000 MiB on each node.
 TEST(Ripening, ANodeRipensWhenItsMemoryIsFree) {
   EndsWorld world{EndsWorld::of_cores()};
   Job& holder = world.running_on_some(8, "a", 1, 30);

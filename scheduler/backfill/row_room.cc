@@ -86,7 +86,7 @@ int RowRoom::open_cores(int rank, std::size_t gone) const {
 // cores on which one job holds cores 0 and 1 and another one cores 2 and 3 has 4 open cores,
 // whichever rows they are in; if they are in different rows, each row has 2.
 bool RowRoom::may_fit(const NodeSet& nodes, const Needs& needs, std::size_t gone) const {
-  std::array<int, kCoresPerNodeMax + 1> with{};  // by what they offer: so many of the nodes
+  std::array<int, kCoresPerNodeMax + 1> with{};  // by what they offer: the number of nodes
   int most = 0;
   for (int rank = nodes.next(0); rank >= 0; rank = nodes.next(rank + 1)) {
     const Open& open = open_at(rank, gone);

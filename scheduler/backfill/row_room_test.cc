@@ -1,5 +1,5 @@
-// What nodes have at most for one more job, where jobs are stacked. Nodes a and b of 4 cores, two
-// rows (FORCE:2) in partition p, one in partition q.
+// Tests of the most that nodes have for one more job if jobs are stacked. Nodes a and b of 4 cores,
+// two rows (FORCE:2) in partition p, one in partition q.
 #include "scheduler/backfill/row_room.h"
 
 #include <gtest/gtest.h>
@@ -85,7 +85,7 @@ TEST_F(RowRoomTest, AJobMayFitOnTheNodesThatHaveMost) {
   EXPECT_FALSE(may_fit({.nodes_min = 2, .nodes_max = 2, .each = {.cores = 0}}));
 }
 
-// Of 8,000 MiB on each node; memory is shared by all rows and partitions.
+// There are 8,000 MiB on each node; memory is shared by all rows and partitions.
 TEST_F(RowRoomTest, AJobMayFitWhereItsMemoryIsFree) {
   RowRoom room{world_.cluster, world_.in("p")};
   Job& holder = running(1, "q", {0});

@@ -85,7 +85,7 @@ void StartEstimates::sort_by_priority(std::vector<Record>& records) const {
   }
 }
 
-// The lookahead reckons from the instant of the beginning in all steps, so that the estimates of
+// The lookahead counts from the instant of the beginning in all steps, so that the estimates of
 // one round fit together.
 bool StartEstimates::step(base::Instant now, int records) {
   Plan& plan = *plan_;

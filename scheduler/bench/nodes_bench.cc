@@ -47,7 +47,7 @@ void change_nodes(benchmark::State& state, const Change& change) {
   if (started > 0) state.SkipWithError("a job started");
 }
 
-// A pod of others starts on a node or ends there.
+// Another pod starts on a node or ends there.
 void foreign_pod(benchmark::State& state) {
   change_nodes(state, [](NodeSpec& spec, int step) {
     const int pods = step < 2 ? step + 1 : 3 - step;  // 1, 2, 1, 0

@@ -21,12 +21,12 @@ using namespace sched;  // NOLINT: a program, and everything in it is about the 
 
 // --- backfill ---
 
-// A time limit of one minute to so many.
+// Draws a time limit of one minute up to `most`.
 std::chrono::minutes up_to_minutes(base::Prng& prng, std::uint64_t most) {
   return std::chrono::minutes{static_cast<std::int64_t>(1 + prng.below(most))};
 }
 
-// A full cluster of so many nodes: two jobs on each, which end within a day; and waiting jobs of
+// A full cluster of `nodes` nodes: two jobs on each, which end within a day; and waiting jobs of
 // one to four nodes.
 Setup planned_setup(int nodes) {
   Setup made = setup(nodes, SelectType::kConsTres, {partition("p")});
@@ -291,8 +291,8 @@ std::string user_of(std::uint64_t number) {
   return "a" + std::to_string(number / 10 % 10) + "u" + std::to_string(number % 10);
 }
 
-// So many jobs of a hundred users wait behind a full cluster of 1,000 nodes. A period ends: usage
-// decays, and all priorities are worked out anew. longest_step_us: CPU time of the longest wake.
+// Jobs of a hundred users wait behind a full cluster of 1,000 nodes. A period ends: usage decays,
+// and all priorities are worked out again. longest_step_us: CPU time of the longest wake.
 void priority(benchmark::State& state) {
   constexpr int kNodes = 1000;
   Setup made = setup(kNodes, SelectType::kConsTres, {partition("p")});
@@ -338,7 +338,7 @@ BENCHMARK(priority)
 
 // --- the simulator ---
 
-// A week of so many jobs on 64 nodes whose partition is stacked up to four deep, every tenth job in
+// A week of `jobs` jobs on 64 nodes whose partition is stacked up to four deep, every tenth job in
 // a higher tier over it. The work is the same share of the cluster at each size.
 simulate::Scenario week(int jobs) {
   constexpr int kNodes = 64;

@@ -98,7 +98,7 @@ BENCHMARK(cons_tres_start_labelled)
     ->UseManualTime()
     ->Unit(benchmark::kMillisecond);
 
-// A full cluster of 1,000 nodes and so many waiting jobs of 4 CPUs.
+// A full cluster of 1,000 nodes and `waiting` waiting jobs of 4 CPUs.
 std::unique_ptr<World> blocked(int waiting) {
   auto world =
       std::make_unique<World>(setup(1000, SelectType::kConsTres, {partition("p")}), Timing::kTold);
@@ -154,7 +154,7 @@ BENCHMARK(blocked_pass_unchanged)
 
 // --- gang ---
 
-// So many jobs, stacked four deep on a quarter as many nodes.
+// Jobs stacked four deep on a quarter as many nodes.
 Setup stacked_four_deep(int jobs) {
   Setup made = setup(jobs / 4, SelectType::kConsTres, {partition("p", OverSubscribe::kForce, 4)});
   made.configuration.cluster.gang = true;
@@ -187,7 +187,7 @@ BENCHMARK(gang_tick)
 
 // A ring of 100 nodes with four jobs over each pair of neighbors, eight deep: one component of 400
 // jobs. All other nodes hold four jobs each, every node a component of its own. One job of the ring
-// ends: its successor starts, and run(t) of the ring's nodes is worked out anew.
+// ends: its successor starts, and run(t) of the ring's nodes is worked out again.
 void project(benchmark::State& state) {
   constexpr int kRingNodes = 100;
   const auto nodes = static_cast<int>(state.range(0));
@@ -286,7 +286,7 @@ BENCHMARK_CAPTURE(preempt, cancel, PreemptMode::kCancel)
 
 // --- a busy cluster under its own timing ---
 
-// So many waiting jobs, half as many running on a tenth as many nodes: five on a node, side by
+// Waiting jobs, and half as many running on a tenth as many nodes: five on a node, side by
 // side, or, with gang, five deep.
 Setup busy_setup(int waiting, bool gang) {
   Setup made = setup(waiting / 10, SelectType::kConsTres,
@@ -345,7 +345,7 @@ BENCHMARK_CAPTURE(churn, gang, true)
     ->UseManualTime()
     ->Unit(benchmark::kMicrosecond);
 
-// A graph of so many waiting jobs, each of which waits for the one before it: one ends, and the
+// A graph of waiting jobs, each of which waits for the one before it: one ends, and the
 // next one starts.
 void pipeline(benchmark::State& state) {
   const auto waiting = static_cast<int>(state.range(0));
@@ -383,7 +383,7 @@ BENCHMARK(pipeline)
     ->UseManualTime()
     ->Unit(benchmark::kMicrosecond);
 
-// So many waiting tasks in arrays of a thousand: a task ends, and the next one starts.
+// Waiting tasks in arrays of a thousand: a task ends, and the next one starts.
 void arrays(benchmark::State& state) {
   constexpr int kTasks = 1000;
   const int waiting = static_cast<int>(state.range(0));
@@ -442,7 +442,7 @@ BENCHMARK(restore)->Name("Restore")->Arg(500)->Arg(5000)->Arg(50000)->UseManualT
     benchmark::kMillisecond);
 
 // How long the operator's loop stands while it copies its state for a question of when a job would
-// start (spec.testOnly): so many jobs, a third of them running.
+// start (spec.testOnly): with a third of its jobs running.
 void state_copy(benchmark::State& state) {
   const int waiting = static_cast<int>(state.range(0)) * 2 / 3;
   const World world = busy_cluster(waiting, false);
@@ -462,14 +462,14 @@ BENCHMARK(state_copy)
     ->Unit(benchmark::kMillisecond);
 
 double heap_mib() {
-  std::uint64_t epoch = 1;  // a write of it makes jemalloc count anew
+  std::uint64_t epoch = 1;  // a write of it makes jemalloc count again
   std::size_t bytes = 0, size = sizeof bytes;
   mallctl("epoch", nullptr, nullptr, &epoch, sizeof epoch);
   mallctl("stats.allocated", &bytes, &size, nullptr, 0);
   return static_cast<double>(bytes) / (1 << 20);
 }
 
-// Heap in use for the whole state: so many waiting and half as many running jobs. real_time is how
+// Heap in use for the whole state: waiting jobs, and half as many running ones. real_time is how
 // long it took to build.
 void memory(benchmark::State& state, bool gang) {
   constexpr double kMibMax = 512;
@@ -500,7 +500,7 @@ BENCHMARK_CAPTURE(memory, gang, true)
     ->Iterations(1)
     ->Unit(benchmark::kMillisecond);
 
-// Heap for one array of so many tasks, of which as many run as there is room for. real_time is how
+// Heap for one array of tasks, of which as many run as there is room for. real_time is how
 // long its submission and their starts took.
 void memory_of_array(benchmark::State& state) {
   constexpr int kRoomForHalf = 2000;

@@ -100,8 +100,8 @@ BENCHMARK(wide_start)
 
 // --- fair share ---
 
-// One period of multifactor priorities: so many users of one account, each of whom has used
-// something, and one of whom has a job that runs.
+// One period of multifactor priorities: users of one account, each with some usage, and one of them
+// with a job that runs.
 void fair_share_period(benchmark::State& state) {
   const auto users = static_cast<int>(state.range(0));
   Setup made = setup(users, SelectType::kLinear, {partition("p")});

@@ -47,7 +47,7 @@ void Engine::reopen(Job& array, const Job* task) {
   admit(array);
 }
 
-// Others may start in place of those that have ended, if so many had begun that none could.
+// Lets others start in place of tasks that have ended, if none could because of `begun_most`.
 void Engine::forget_ended_tasks() {
   const std::vector<JobId> ended = books_.take_ended_tasks();
   std::set<JobId> arrays;

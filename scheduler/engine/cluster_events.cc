@@ -38,7 +38,7 @@ void Engine::on(const Configure& event) {
   books_.changed();
 }
 
-// What one kind of scheduler has planned or estimated the other one does not know of.
+// Each kind of scheduler does not know the plans or estimates of the other one.
 void Engine::forget_plans() {
   for (const auto& [order, job] : books_.table().all()) {
     if (job->pending()) books_.set_plan(*job, std::nullopt);

@@ -1,11 +1,11 @@
-// What another scheduler needs to go on from this instant (state_copy.h).
+// Copies what another scheduler needs to go on from this instant (state_copy.h).
 #include <algorithm>
 
 #include "scheduler/engine/engine.h"
 
 namespace sched {
 
-// A clock is told as of now, as the API server would have it.
+// Copies clocks as of now, as the API server would have them.
 StateCopy Engine::copy(base::Instant now) {
   settle();
   turns_->project();

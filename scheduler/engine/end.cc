@@ -83,7 +83,7 @@ void Engine::on(const NodesClean& event) {
   if (!clean.empty()) books_.leave_nodes(*job, clean);
 }
 
-// A job that was never told to end has ended by itself, and its verdict comes with the event.
+// A job without a decided end has ended by itself, and its verdict comes with the event.
 void Engine::on(const JobGone& event) {
   Job* job = books_.find(event.job);
   if (job == nullptr || !job->allocated()) return;
@@ -119,7 +119,7 @@ void Engine::end_allocation(Job& job, JobState next) {
   if (job.whole != nullptr) reopen(*job.whole, &job);
 }
 
-// Its nodes' timetables change, and its run time stops here.
+// The timetables of the job's nodes change, and its run time stops here.
 void Engine::about_to_end(Job& job) {
   turns_->mark_nodes(job);
   limits_.over(job);

@@ -39,13 +39,13 @@ Engine::Engine(const Options& options, const MakeTurns& make_turns, bool wakes)
 }
 
 // 1. Bring the gang to `now`: what ran until here follows from the state before the event.
-// 2. Settle nodes that were told before, unless more of them may come.
+// 2. Settle nodes that were reported before, unless more of them may come.
 // 3. Fire timers that are due, so that the event meets the state of this instant.
 // 4. The event itself, and what follows for jobs that waited for others.
 void Engine::step(base::Instant now, const Event& event) {
   CHECK(now >= now_, std::to_string(base::micros_since_epoch(now)));
-  // Which jobs run beside each other follows from the hardware of nodes, not from their memory,
-  // labels or states.
+  // The hardware of nodes decides which jobs run beside each other, not their memory, labels or
+  // states.
   const auto* const node = std::get_if<NodeUpdate>(&event);
   const bool about_cluster = std::holds_alternative<Configure>(event) ||
                              std::holds_alternative<NodeRemove>(event) ||
@@ -53,8 +53,8 @@ void Engine::step(base::Instant now, const Event& event) {
   turns_->go_to(now, about_cluster);
   now_ = now;
   if (about_cluster) finish_priorities();  // they follow from the nodes and accounts of before
-  // A cluster that starts up, or a relist, tells thousands of nodes one after the other. What
-  // depends on all nodes is made again once, with the first event that is about something else.
+  // A cluster that starts up, or a relist, reports thousands of nodes one after the other. Things
+  // that depend on all nodes are rebuilt once, with the first event that is about something else.
   const bool about_nodes =
       std::holds_alternative<NodeUpdate>(event) || std::holds_alternative<NodeRemove>(event);
   if (!about_nodes) {  // many nodes are settled once

@@ -52,7 +52,7 @@ void Engine::restore_ending(Job& job) {
 // 2. Each job's run time up to now, from the plan of any of its nodes: all of them were rewritten
 //    together.
 // 3. The gang takes up the lists and the rotation that were published.
-// 4. Timers, and what the ends of others that came meanwhile are to waiting jobs. No other decision
+// 4. Timers, and what ends of other jobs meanwhile mean to waiting jobs. No other decision
 //    is made before the next event.
 void Engine::restore_from_published(base::Instant now, std::vector<JobFacts> jobs,
                                     std::vector<NodePlan> published,
@@ -66,7 +66,7 @@ void Engine::restore_from_published(base::Instant now, std::vector<JobFacts> job
   for (const auto& [order, job] : books_.table().all()) {  // now that it is known what runs of them
     if (!job->is_array()) continue;
     reopen(*job);
-    // Its last task has ended, and nothing else was stored.
+    // The array's last task has ended, and nothing else was stored.
     if (job->count() == 0 && job->tasks->own.empty()) {
       books_.finish(*job, state_of(job->array->outcomes));
     }
@@ -107,7 +107,7 @@ void Engine::restore_usage(const UsageState& state, const std::vector<EndedJob>&
 //   the plan is newer          go on from the plan's figure
 //   the plan begins later      it was published ahead; go back from its figure to now
 void Engine::restore_clock(Job& job, const std::map<JobId, const NodePlan*>& plan_of) {
-  // Its processes have ended or are ending: that is not charged (kill()).
+  // The processes have ended or are ending: that is not charged (kill()).
   if (!job.ready || job.completing()) return job.clock.to(JobClock::Phase::kIdle, now_);
   if (job.user_suspended) {
     job.clock.phase = JobClock::Phase::kSuspended;
@@ -137,7 +137,7 @@ void Engine::restore_clock(Job& job, const std::map<JobId, const NodePlan*>& pla
         run = entry.ran - ran(now_, plan.as_of);
       }
       const base::Duration before = job.clock.run;
-      // A figure that was told once is not taken back. The rest of the time the job stood still.
+      // A time that was reported once is not taken back. The rest of the time the job stood still.
       job.clock.run = std::max(run, before);
       job.clock.suspended += std::max(base::Duration{0}, now_ - from - (job.clock.run - before));
       break;

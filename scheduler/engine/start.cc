@@ -8,8 +8,8 @@
 
 namespace sched {
 
-// The job's records stay in the queue until the pass has walked it. Of an array the first task is
-// split off and starts; the claim was for it.
+// The job's records stay in the queue until the pass has walked it. If the job is an array, its
+// first task is split off and starts; the claim was for it.
 Job& Engine::start(Job& waiting, PartitionIndex partition, Fits fits) {
   if (waiting.is_array()) books_.clear_claim(waiting, true, now_);
   Job& job = waiting.is_array() ? books_.split(waiting, *waiting.array->waiting.next()) : waiting;
@@ -44,7 +44,7 @@ void Engine::become_ready(Job& job) {
   // deadline nearer.
   job.time_limit = TimeLimits::until_deadline(job, job.time_limit, now_);
   turns_->mark_nodes(job);
-  // Its user suspended it before it was ready: it takes part when the user resumes it.
+  // The user suspended it before it was ready: it takes part when the user resumes it.
   if (job.user_suspended) return turns_->set_phase(job, JobClock::Phase::kSuspended);
   // The clock runs before the gang hears of the job: start() may stop it at once.
   turns_->set_phase(job, JobClock::Phase::kRunning);

@@ -129,8 +129,8 @@ base::Instant Engine::when_has_run(JobId id, base::Duration work, base::Instant 
 }
 
 // A node did not slice, and its pods ran on: that counts as run time (architecture.md 3), though
-// the timetable says otherwise. A job that was not ready has no clock that runs: it ran what it is
-// told to have run, also while it ends.
+// the timetable says otherwise. A job that was not ready has no clock that runs: the event says how
+// long it ran, also while it ends.
 void Engine::on(const JobRan& event) {
   Job* job = books_.find(event.job);
   if (job == nullptr || !job->allocated()) return;
@@ -149,7 +149,7 @@ void Engine::on(const JobRan& event) {
   limits_.check_at_once(*job, now_);
 }
 
-// Only a replay is told of passes and slices.
+// Only a replay gets passes and slices.
 void Engine::on(const SliceEnd&) {
   CHECK(false, "a slice is told");
 }

@@ -8,8 +8,8 @@ namespace sched {
 
 // 1. The priority is taken before the job is refused: under priority/basic a refused job uses a
 // number up, too.
-// 2. What the partitions, and then the limits, never accept is turned away (R9.8), and a circle of
-//    dependencies.
+// 2. Jobs that the partitions, and then the limits, never accept are turned away (R9.8), and
+//    circles of dependencies.
 // 3. The job enters the table, is counted as submitted, and is admitted to its queues.
 void Engine::on(const Submit& event) {
   if (books_.find(event.request.id) != nullptr) return;
@@ -63,8 +63,8 @@ void Engine::settle_dependencies() {
   }
 }
 
-// A waiting job leaves queue and counters with its old request and comes back with the new one. Of
-// an allocated job only the time limit and the priority change (JobBooks::set_request).
+// A waiting job leaves queue and counters with its old request and comes back with the new one. An
+// allocated job changes only its time limit and priority (JobBooks::set_request).
 void Engine::on(const Update& event) {
   Job* const job = find(event.request.id);
   if (job == nullptr || is_terminal(job->state)) return;
@@ -72,7 +72,7 @@ void Engine::on(const Update& event) {
   Update all = event;
   if (!all.request.array) all.request.array.emplace();
   all.request.array->tasks = job->request->array->tasks;
-  // How many may run at once is asked of the array, also if none waits as the array any more.
+  // The array knows how many may run at once, also if none waits as the array any longer.
   if (job->count() == 0) dependencies_.change(*job, all.request, all.known);
   each_job(job->id, [&](Job& each) {
     const auto own = each.is_array() ? all.tasks.end() : all.tasks.find(*each.id.task());
@@ -84,7 +84,7 @@ void Engine::on(const Update& event) {
   reopen(*job);
 }
 
-// What would be turned away at its submission is refused here, if it is what changes.
+// A change that would be turned away at submission is refused here.
 std::optional<std::string> Engine::refused_at_update(const Job& job,
                                                      const JobRequest& request) const {
   if (!job.pending()) return std::nullopt;
@@ -130,7 +130,7 @@ void Engine::update(Job& job, const Update& event) {
   // R9.1: what held it was the priority 0.
   if (reprioritised && !event.request.hold) take_back(job, {HoldBy::kAdmin, HoldBy::kUser});
   if (event.request.hold && !was_held) job.held.set(HoldBy::kUser);
-  // What could never run may be able to as it asks now.
+  // A job that could never run may be able to with its new request.
   take_back(job, {HoldBy::kImpossible});
   admission_.admit(job, now_);
 }
@@ -256,7 +256,7 @@ void Engine::on(const Forget& event) {
     return;
   }
   if (job->is_array()) {
-    // What they come to concerns the array no more.
+    // Their ends no longer concern the array.
     for (const JobId id : std::exchange(job->tasks->own, {})) {
       Job& task = *books_.find(id);
       task.whole = nullptr;

@@ -11,9 +11,9 @@
 namespace sched {
 namespace {
 
-// What is far away need not be foretold to the second, since hardly a job uses its limit up: passes
-// of the backfill are as far apart as one part in so many of the time that has gone by. Each of
-// them costs most of a step.
+// Far starts need not be exact to the second, since hardly a job uses its limit up: passes of the
+// backfill are as far apart as one part in kCoarse of the time that has gone by. Each of them costs
+// most of a step.
 constexpr int kCoarse = 30;
 
 // One forecast. Jobs end at their limits.
@@ -49,7 +49,7 @@ class ForecastRun {
  private:
   // 1. Nodes and configuration, with the same indexes.
   // 2. Jobs, turns and usage, as a new leader has them.
-  // 3. What is under way is done at once: pods start, and end.
+  // 3. Pods that are starting or ending do so at once.
   void take_over(const StateCopy& state) {
     Configuration configuration = *state.configuration;        // 1
     configuration.cluster.timetable_lead = base::Duration{0};  // no timetable has to travel
@@ -126,7 +126,7 @@ class ForecastRun {
     settle();
   }
 
-  // Carries decisions out until none is left. The answers of a round are told after all of its
+  // Carries decisions out until none is left. The answers of a round are sent after all of its
   // decisions were noted.
   void settle() {
     for (;;) {
@@ -149,8 +149,8 @@ class ForecastRun {
     answers.push_back(JobReady{start.job});
   }
 
-  // The jobs that it stops in place are stopped when it is ready. What others do at this instant is
-  // not noted any more.
+  // The jobs that it stops in place are stopped when it is ready. Later changes at this instant are
+  // not noted.
   void starts(const Start& start) {
     is_answered_ = true;
     answer_.outcome = Forecast::Outcome::kStarts;

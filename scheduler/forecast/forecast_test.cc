@@ -1,4 +1,4 @@
-// What is foretold is what happens when nothing else does.
+// Tests that forecasts come true if nothing else happens.
 #include "scheduler/forecast/forecast.h"
 
 #include <memory>

@@ -114,8 +114,8 @@ class Run {
   }
 
  private:
-  // What a caller may believe of a job from the decisions alone. A decision that contradicts it is
-  // a finding.
+  // The state of a job as a caller may believe it from the decisions alone. A decision that
+  // contradicts it is a finding.
   struct Book {
     bool waits = true;
     bool told_to_end = false;
@@ -128,8 +128,8 @@ class Run {
     settle();
   }
 
-  // As a caller that is never late: what follows from an event is told at the same instant, and all
-  // pods are ready at once.
+  // Acts as a caller that is never late: it answers each decision at the same instant, and all pods
+  // are ready at once.
   void settle() {
     constexpr int kRoundsMax = 10'000;
     for (int round = 0; round < kRoundsMax; ++round) {
@@ -144,7 +144,7 @@ class Run {
     CHECK(false, "one event does not settle");
   }
 
-  // A waiting job starts, one that is allocated is told to end at most once, and nothing follows a
+  // A waiting job starts, one that is allocated gets at most one End, and nothing follows a
   // terminal state.
   void note(const Decision& decision, std::vector<JobId>& started) {
     if (const auto* start = std::get_if<Start>(&decision)) {
@@ -156,7 +156,7 @@ class Run {
     } else if (const auto* change = std::get_if<StateChange>(&decision)) {
       Book& book = books_.at(change->job);
       CHECK(!book.ended, to_string(change->job));
-      // A state change ends a run: nodes are given back, and a requeued job may be told to end once
+      // A state change ends a run: nodes are given back, and a requeued job may get an End once
       // more.
       book = {.waits = change->state == JobState::kPending, .ended = is_terminal(change->state)};
     } else if (const auto* end = std::get_if<End>(&decision)) {
@@ -186,7 +186,7 @@ class Run {
     if (!configuration_.cluster.memory) return;
     std::map<NodeIndex, std::int64_t> used;
     for (const auto& [id, book] : books_) {
-      // A job that was told to end has given its memory back already (R2.1).
+      // A job with a decided end has given its memory back already (R2.1).
       if (book.told_to_end) continue;
       for (const NodeAllocation& part : book.allocation.nodes) {
         used[part.node] += part.memory.value();
@@ -297,8 +297,8 @@ class Run {
     step(clean);
   }
 
-  // Nodes fail and are drained under their jobs. What becomes of these is told by other events, or
-  // not at all.
+  // Nodes fail and are drained under their jobs. Other events say what happens to these, or none
+  // does.
   void node_state() {
     NodeSpec& node =
         nodes_[static_cast<std::size_t>(bytes_.below(static_cast<int>(nodes_.size())))];

@@ -132,8 +132,8 @@ void Components::set_dying(Job& job, base::Instant now) {
 
 // Applies a changed slice length or lead. Each component is brought to now under the old grid
 // first, since its pending slots are counted in old slices; afterwards all are projected again,
-// because a cycle is counted in slots of one length. What waited for a boundary of the old grid
-// happens with the change.
+// because a cycle is counted in slots of one length. Ops that waited for a boundary of the old grid
+// happen with the change.
 void Components::configure(base::Instant now) {
   const ClusterParameters& parameters = cluster_.parameters();
   grid_.lead = parameters.timetable_lead;
@@ -193,9 +193,9 @@ void Components::settle_clocks(const Component& component) {
   }
 }
 
-// Marks the projection stale and reports all members in take_touched(). What was projected so far
-// is kept as "before". If a member is dying, projects at once: its neighbors must not run although
-// the lists would let them.
+// Marks the projection stale and reports all members in take_touched(). The projection so far is
+// kept as "before". If a member is dying, projects at once: its neighbors must not run although the
+// lists would let them.
 void Components::mark_stale(Component& component, base::Instant now, base::Instant publish_at) {
   if (!component.upkeep.stale && component.upkeep.before.empty()) remember(component, component);
   component.upkeep.publish_at =

@@ -263,7 +263,7 @@ Component& Components::insert(std::unique_ptr<Component> component) {
   return *components_.emplace(component->upkeep.id, std::move(component)).first->second;
 }
 
-// Its members are in no component until the caller has put them into others.
+// The members are in no component until the caller has put them into others.
 std::unique_ptr<Component> Components::remove(std::int64_t id) {
   const auto at = components_.find(id);
   std::unique_ptr<Component> component = std::move(at->second);

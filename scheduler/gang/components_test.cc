@@ -75,7 +75,7 @@ TEST(Components, MergeWhenAJobConnectsThemAndSplitWhenItLeaves) {
             "4 ..#.#.\n");
 }
 
-// The last job of a conflict needs no component any more.
+// The last job of a conflict no longer needs a component.
 TEST(Components, EndWithTheConflict) {
   TrackedGang gang{"A1"};
   gang.start(1, 1, 'A', "a");

@@ -5,7 +5,7 @@
 //
 // Lists are in list order, partitions in order of their tiers. After a job: "*" = ACTIVE, chosen by
 // a rotation; "f" = FILLER, it fills a hole; nothing = it waits; "h" = it is held. Actions: +J
-// resume, -J stop, xJ(K) kill J because K's shadow is over it. What starts where it fits runs
+// resume, -J stop, xJ(K) kill J because K's shadow is over it. A job that starts where it fits runs
 // already, so that it needs no action.
 #include "scheduler/gang/gang_lists.h"
 
@@ -214,7 +214,7 @@ TEST(GangLists, ComparesNodesCoresSocketsOrCpus) {
   play("A1", neighbours + "A: 1f 2f", Unit::kCore);
   play("A1", neighbours + "A: 1f 2 ; -2", Unit::kSocket);  // cores 0 and 1 are one socket
   play("A1", "start 1 A a0 -> A: 1f\n start 2 A a2 -> A: 1f 2f", Unit::kSocket);
-  // Of four CPUs: any four fit, whichever cores they are on; five do not.
+  // With four CPUs: any four fit, whichever cores they are on; five do not.
   play("A1", "start 1 A a01 -> A: 1f\n start 2 A a12 -> A: 1f 2f", Unit::kCpuCount);
   play("A1", "start 1 A a012 -> A: 1f\n start 2 A a12 -> A: 1f 2 ; -2", Unit::kCpuCount);
 }

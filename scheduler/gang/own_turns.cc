@@ -66,7 +66,7 @@ void OwnTurns::leave(Job& job) {
 }
 
 // 1. Kills first, since they change which jobs run; an ending may bring about more of them.
-// 2. Of the jobs that it may concern: which of them stop, and which go on.
+// 2. For the jobs that it may concern: which of them stop, and which go on.
 // 3. All Suspends come before all Resumes.
 void OwnTurns::carry_over() {
   while (true) {
@@ -188,8 +188,8 @@ void OwnTurns::rebuild() {
 
 // 1. The lists as of each plan, merged where nodes share jobs and advanced to now. A ready job in
 //    no plan joins as FILLER.
-// 2. What runs now is the state that the jobs begin with; nothing is decided.
-// 3. What was published stands until a plan has to differ.
+// 2. Jobs begin in the state that they are in now; nothing is decided.
+// 3. Published plans stand until one must differ.
 void OwnTurns::restore(const std::vector<NodePlan>& published) {
   if (is_on(cluster_)) {
     components_.restore_published(published, now_);
@@ -200,7 +200,7 @@ void OwnTurns::restore(const std::vector<NodePlan>& published) {
       components_.start(*job, now_);
     }
     components_.project_stale();
-    // Whether a job runs has been told by the leader before, so it is restored and not decided.
+    // The leader before has reported whether a job runs, so it is restored and not decided.
     for (const JobId id : components_.take_touched()) {
       Job* job = books_.find(id);
       if (job == nullptr || !job->turn.in_gang || job->completing()) continue;
@@ -225,7 +225,7 @@ std::optional<Turns::Turn> OwnTurns::turn_at(const Job& job, base::Instant t) {
   return Turn{false, job.user_suspended ? job.reason : why_stopped(job)};
 }
 
-// Of a job that takes part, projected as far as that needs.
+// REQUIRES: the job takes part. Projects as far as needed.
 base::Duration OwnTurns::ran_between(const Job& job, base::Instant from, base::Instant to) {
   if (from != to) components_.ensure_projected(job, to);
   return components_.run_time(job, from, to);

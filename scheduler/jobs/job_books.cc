@@ -14,7 +14,7 @@ std::unique_ptr<Selector> make_selector(const Cluster& cluster) {
                                                             : make_cons_tres_selector(cluster);
 }
 
-// What is left of the refusals of its starts.
+// Returns the effect of refused starts that still counts.
 std::optional<Retry> retry_of(const Job& job, base::Instant now) {
   if (job.retry.at <= now && job.retry.nodes_until <= now) return std::nullopt;
   return job.retry;
@@ -34,7 +34,7 @@ Job& JobBooks::add(JobFacts facts) {
   return job;
 }
 
-// What it has in common with the others that wait, and nothing that was said of the array.
+// Copies what it has in common with the tasks that wait, and nothing of the array as a whole.
 Job& JobBooks::split(Job& array, int task) {
   array.array->waiting.erase(task);
   JobFacts facts;
@@ -53,7 +53,7 @@ Job& JobBooks::split(Job& array, int task) {
   return job;
 }
 
-// A job that is not over yet is told as over first, so that what was counted for it is taken back.
+// A job that is not over yet is reported as over first, so that its counts are taken back.
 void JobBooks::erase(Job& job) {
   CHECK(!job.allocated() && job.queued.in.empty(), to_string(job.id));
   if (!is_terminal(job.state)) {
@@ -98,9 +98,9 @@ void JobBooks::forget_moves() {
   moves_.nodes.clear();
 }
 
-// So many jobs that looking at all of them costs about the same are not told apart. An eighth of
-// the allocated jobs is such a number, and 64 more, so that a small cluster is not read anew for
-// each of them. The nodes count as well: a job may have thousands.
+// Moves of many jobs are not kept apart, as looking at all jobs costs about the same then. The
+// bound is an eighth of the allocated jobs, and 64 more, so that a small cluster is not read again
+// for each of them. The nodes count as well: a job may have thousands.
 void JobBooks::moved(const Job& job) {
   if (moves_.all) return;
   constexpr std::size_t kPartTold = 8;
@@ -231,8 +231,8 @@ void JobBooks::set_claim(Job& job, Allocation claim, base::Instant until) {
   decide(Claim{job.id, job.claim, until});
 }
 
-// A change, although nothing comes free: jobs of lower standing may not use the claimed nodes any
-// more, and the claimant may be tried on nodes that others withhold.
+// A change, although nothing comes free: jobs of lower standing may no longer use the claimed
+// nodes, and the claimant may be tried on nodes that others withhold.
 void JobBooks::restore_claim(Job& job, Allocation claim, base::Instant until) {
   job.claim = std::move(claim);
   job.claim_until = until;
@@ -280,8 +280,8 @@ void JobBooks::restore_turn(Job& job, bool runs, Reason why) {
   job.reason = why;
 }
 
-// The selector is told before `select` says so: it looks up what the job held. From here on until
-// resume_by_user() the books show it as a job that holds memory alone (R5.2).
+// The selector gets the change before `select` shows it: it looks up what the job held. From here
+// on until resume_by_user() the books show it as a job that holds memory alone (R5.2).
 void JobBooks::give_cores_back(Job& job) {
   changed();
   moved(job);
@@ -297,7 +297,7 @@ void JobBooks::suspend_by_user(Job& job) {
   set_reason(job, Reason::kUser);
 }
 
-// T11: the selector is not told, since the job gives nothing back.
+// T11: the selector is not called, since the job gives nothing back.
 void JobBooks::hold_by_user(Job& job) {
   changed();
   moved(job);
@@ -427,7 +427,7 @@ void JobBooks::end_pass() {
   }
 }
 
-// An empty Planned takes back what was told.
+// An empty Planned takes back the last one.
 void JobBooks::set_plan(Job& job, std::optional<Job::Plan> plan) {
   if (job.plan == plan) return;
   job.plan = std::move(plan);
@@ -451,7 +451,7 @@ void JobBooks::set_state(Job& job, JobState state) {
 }
 
 // Updates the part of the job that the selectors see. All of it follows from the job's record and
-// the configuration, so it is worked out anew after each change of either (reshape()).
+// the configuration, so it is worked out again after each change of either (reshape()).
 void JobBooks::show(Job& job) const {
   SelectJob& view = job.select;
   view.state = job.state;

@@ -90,7 +90,7 @@ TEST_F(JobBooksTest, ReshapeBooksTheAllocatedJobsAgain) {
 }
 
 // Limits and usage count by what the job holds. At its end, too, they must find the allocation, and
-// all of them are told, in the order in which they came.
+// all listeners are called, in the order in which they came.
 TEST_F(JobBooksTest, ListenersSeeTheJobWithItsAllocation) {
   std::vector<std::string> heard;
   const auto hear = [&](const std::string& what) {
@@ -129,7 +129,7 @@ TEST_F(JobBooksTest, AReasonIsDecidedWhenItChanges) {
   EXPECT_EQ(books_.take_decisions().size(), 1U);
 }
 
-// A pass tries a job once for each partition; only what it says at the end is told.
+// A pass tries a job once for each partition; only its last reason is reported.
 TEST_F(JobBooksTest, InAPassAJobWithSeveralRecordsSaysOneReason) {
   Job& waiting = books_.add(JobFacts::of(job(1, 1, "p")));
   waiting.queued.in.resize(2);

@@ -31,8 +31,8 @@ std::optional<int> NodeUsage::pods_left(NodeIndex node) const {
   return std::max(0, *max - nodes_[node.index()].pods);
 }
 
-// Keeps full_ and the number of its members in step, so that any_full() costs nothing where no node
-// is full, which is nearly always.
+// Keeps full_ and the number of its members in step, so that any_full() is free if no node is full,
+// which is nearly always.
 void NodeUsage::show_full(NodeIndex node) {
   const int rank = cluster_.rank(node);
   const bool is_full = pods_left(node) == 0;
@@ -180,8 +180,8 @@ void NodeUsage::restrict_to_user(const Job& job, bool exclusive_user, NodeSet& n
   }
 }
 
-// Jobs of the same user are never in the way. Those of others are if either side insists on being
-// alone.
+// Jobs of the same user are never in the way. Those of other users are if either side insists on
+// being alone.
 bool NodeUsage::open_to_user(const Job& job, bool exclusive_user, NodeIndex node,
                              const Job* without) const {
   const std::vector<const Job*>& jobs = jobs_on(node);

@@ -48,7 +48,7 @@ LicenseCounts::Promised LicenseCounts::promised(const Job& job, const std::strin
 }
 
 // Returns the licenses that are missing now, or once jobs that wait for their victims have got
-// theirs.
+// their licenses.
 Licenses LicenseCounts::missing(const Job& job) const {
   Licenses missing;
   for (const auto& [name, count] : job.request->licenses) {

@@ -21,7 +21,7 @@ std::optional<base::Duration> usual_limit(const Cluster& cluster, const Job& job
 }  // namespace
 
 // 1. The job's own limit, or the partition's default or maximum, cut to MaxWall.
-// 2. What is left until its deadline, if that is less (13.3).
+// 2. The time left until its deadline, if that is less (13.3).
 std::optional<base::Duration> TimeLimits::limit_of(const Job& job, PartitionIndex partition,
                                                    base::Instant now) const {
   const PartitionConfig& config = cluster_.partition(partition).config;

@@ -53,7 +53,7 @@ class TimeLimitsTest : public ::testing::Test, public gang::TurnEvents {
     job.clock.to(phase, at(t));
   }
 
-  // What the turns tell an engine is of no interest here.
+  // Calls of the turns to an engine are ignored here.
   void must_end(Job&, std::optional<JobId>) override {}
   void times_changed(Job&) override {}
   void resumed(Job&) override {}
@@ -111,7 +111,7 @@ TEST_F(TimeLimitsTest, AJobThatRanLongerThanItWasToldIsLookedAtAtOnce) {
   EXPECT_EQ(fire(10), 1);
 }
 
-// Its end is decided, and its grace time has a timer of its own.
+// The end is decided, and the grace time has a timer of its own.
 TEST_F(TimeLimitsTest, AJobThatIsEndingHasNoTimer) {
   Job& job = running(seconds(60));
   books_.set_ending(job, Ending{.grace_end = at(5), .preemptor = {}});

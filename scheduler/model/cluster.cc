@@ -121,9 +121,9 @@ bool Cluster::remove_node(std::string_view name) {
 // Ranks are the order of the nodes' names, "n2" before "n10". They stand for the order of Slurm's
 // configuration file, on which runs of neighbors depend (4.4.4). Cost: O(nodes × log nodes) if
 // nodes came or went or the configuration changed, otherwise O(1). An index names a node for as
-// long as it exists, and a rank says where it stands now: of nodes that were told as n2, n10 and n1
-// the indexes are 0, 1 and 2, and the ranks 1, 2 and 0. Allocations hold indexes; sets of nodes are
-// by rank, and must be made again when ranks change (topology_version_).
+// long as it exists, and a rank says where it stands now: nodes that came as n2, n10 and n1 have
+// the indexes 0, 1 and 2, and the ranks 1, 2 and 0. Allocations hold indexes; sets of nodes are by
+// rank, and must be made again when ranks change (topology_version_).
 void Cluster::settle() {
   if (settled_) return;
   settled_ = true;

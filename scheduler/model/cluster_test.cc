@@ -116,7 +116,7 @@ TEST(Cluster, FindsNoQosForAnEmptyName) {
   EXPECT_EQ(cluster.find_qos("lead"), std::nullopt);
 }
 
-// Refused when it is told, with a sentence: beyond its fixed size a CoreSet would forget cores.
+// Refused on arrival, with a sentence: beyond its fixed size a CoreSet would forget cores.
 TEST(Cluster, RefusesANodeWithTooManyCores) {
   Cluster cluster;
   NodeSpec spec = node("big");

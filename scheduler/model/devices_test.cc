@@ -11,7 +11,7 @@ Devices gpus(const char* type, int count) {
   return {{{"gpu", type}, count}};
 }
 
-// What scripts write and how the products' labels read, in lower case.
+// Compares what scripts write with the products' labels, in lower case.
 TEST(Devices, ATypeIsAWordOfTheProductsName) {
   const std::pair<const char*, const char*> kMet[] = {
       {"a100", "nvidia-a100-sxm4-80gb"},
@@ -72,8 +72,8 @@ TEST(Devices, OfNoTypeAreTakenInTheNodesOrder) {
   EXPECT_TRUE(held.empty());
 }
 
-// A job began before the product's label came, went or was spelled as it is now. A type of others
-// is not the same under another name.
+// A job began before the product's label came, went or was spelled as it is now. A type of another
+// product is not the same under another name.
 TEST(Devices, OfAJobAreHeldUnderWhateverNameTheNodeHasForThem) {
   const auto left = [](const char* node, const char* held) {
     return to_string(devices_left(gpus(node, 4), gpus(held, 3)));
@@ -87,7 +87,7 @@ TEST(Devices, OfAJobAreHeldUnderWhateverNameTheNodeHasForThem) {
   EXPECT_EQ(left("", "a"), "gpu:1");
   EXPECT_EQ(left("nvidia-a100", "amd"), "gpu:nvidia-a100:4");
   EXPECT_EQ(left("nvidia-a100", "1g.5gb"), "gpu:nvidia-a100:4");
-  // What is held under either name counts together.
+  // Devices that are held under either name count together.
   Devices held = gpus("nvidia", 2);
   add_devices(held, {"gpu", "nvidia-a100"}, 1);
   EXPECT_EQ(to_string(devices_left(gpus("nvidia-a100", 4), held)), "gpu:nvidia-a100:1");

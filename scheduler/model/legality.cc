@@ -38,10 +38,10 @@ std::string_view to_string(PreemptMode mode) {
 // caller decides what happens with them: a slurm.conf with an error is refused, and the operator
 // lets one object after the other retreat until the rest is legal.
 //
-// Each rule asks as little as possible of the others, so the order in which they run only decides
-// the order of the messages.
-// What is legal by these rules and cannot be carried out here is refused where the configuration is
-// read, not here.
+// Each rule asks as little as possible of the others, so the order in which
+// they run only decides the order of the messages. A configuration that is
+// legal by these rules but not supported is refused where it is read, not
+// here.
 class Check {
  public:
   explicit Check(const Configuration& configuration) : all_{configuration} {}
@@ -348,7 +348,7 @@ class Check {
         break;
       }
     }
-    // A user is no object by itself: it is listed in its account, and the issue names that.
+    // A user is not an object by itself: it is listed in its account, and the issue names that.
     for (const UserConfig& user : all_.users)
       limits({IssueObject::kAccount, user.account}, user.limits);
   }

@@ -1,5 +1,5 @@
-// Which configurations are refused or warned of (1.6), one change to a legal configuration at a
-// time.
+// Tests of configurations that are refused or warned of (1.6), one change to a legal configuration
+// at a time.
 #include "scheduler/model/legality.h"
 
 #include <iterator>
@@ -140,7 +140,7 @@ const Case kIllegal[] = {
        c.cluster.preempt_mode = PreemptMode::kOff;
        c.partitions[1].priority_tier = 1;
      }},
-    // Of a partition with OverSubscribe=NO no job can be stacked upon another, which SUSPEND needs.
+    // In a partition with OverSubscribe=NO no job can be stacked upon another, which SUSPEND needs.
     {"C13", S::kWarning, [](auto& c) { c.partitions[0].over_subscribe = OverSubscribe::kNo; }},
     {"C16", S::kError,
      [](auto& c) {

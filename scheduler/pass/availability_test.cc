@@ -1,5 +1,5 @@
-// Which nodes a pass may give to which job. Nodes are a to d; partitions low and high of tiers 1
-// and 2 have all of them. A view is written as the letters of its nodes.
+// Tests of the nodes that a pass may give to a job. Nodes are a to d; partitions low and high of
+// tiers 1 and 2 have all of them. A view is written as the letters of its nodes.
 #include "scheduler/pass/availability.h"
 
 #include <string>

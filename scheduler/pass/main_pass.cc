@@ -162,7 +162,7 @@ void MainPass::try_record(State& pass, const QueueRecord& record) {
     return;
   }
   if (auto refusal = needs_backfill(job, partition)) {
-    // Its partition does not fail: jobs behind it may start there (8.1 o).
+    // The partition does not fail: jobs behind it may start there (8.1 o).
     return books_.set_reason(job, refusal->reason, std::move(refusal->message));
   }
   // 8 and 9. Are enough nodes left, and does it fit there?
@@ -198,8 +198,8 @@ void MainPass::on(State& pass, Job& job, PartitionIndex partition, Fits verdict)
   note_done(pass, job);
 }
 
-// Its records are looked at again when the walk is over; those of an array once, however many of
-// its tasks have started.
+// Notes that the job's records are looked at again when the walk is over; those of an array once,
+// however many of its tasks have started.
 void MainPass::note_done(State& pass, Job& job) {
   if (pass.done.empty() || pass.done.back() != &job) pass.done.push_back(&job);
 }
@@ -302,7 +302,7 @@ void MainPass::wait_for_priority(Job& job) {
 }
 
 // 7. for the jobs behind the point where the walk ended because all partitions had failed. Only
-// jobs without a specific reason change theirs, so it looks at those alone and not at the queue.
+// jobs without a specific reason get a new one, so it looks at those alone and not at the queue.
 void MainPass::wait_for_priority_behind(const State& pass) {
   admission_.unexplained().forget_if([&](JobId id) {
     Job* const job = books_.find(id);

@@ -17,7 +17,7 @@ Configuration two_partitions() {
   return configuration;
 }
 
-// Victims in low are cancelled for jobs in high.
+// Victims in low are canceled for jobs in high.
 Configuration preempting_tiers() {
   Configuration configuration = PassWorld::one_partition();
   configuration.partitions = {PassWorld::closed("low", "abcd", 1),
@@ -112,8 +112,8 @@ TEST(MainPass, AJobOverALimitLetsOthersPass) {
   EXPECT_EQ(world.after_pass(at(1)), "1 runs a, 2 QOSGrpJobsLimit, 3 runs b");
 }
 
-// The victims are told once. Until the claim ends, its nodes are for the preemptor, and the jobs of
-// its tier and below wait.
+// The victims' ends are decided once. Until the claim ends, its nodes are for the preemptor, and
+// the jobs of its tier and below wait.
 TEST(MainPass, APreemptorClaimsTheNodesOnceAndKeepsThemUntilTheClaimEnds) {
   PassWorld world{preempting_tiers()};
   world.run(8, "abcd", "low");
@@ -121,7 +121,7 @@ TEST(MainPass, APreemptorClaimsTheNodesOnceAndKeepsThemUntilTheClaimEnds) {
   world.submit(2, 1, "low");
   EXPECT_EQ(world.after_pass(at(1)), "1 preempts on abcd, 2 Resources");
   EXPECT_EQ(world.after_pass(at(2)), "1 Resources, 2 Resources");
-  // The claim was made at 1 and has run out after a minute, so the victims are told again.
+  // The claim was made at 1 and has run out after a minute, so the ends are decided again.
   EXPECT_EQ(world.after_pass(at(61)), "1 preempts on abcd, 2 Resources");
   world.end(8);
   EXPECT_EQ(world.after_pass(at(62)), "1 runs abcd, 2 Resources");
@@ -149,7 +149,7 @@ TEST(MainPass, AJobPastItsLatestStartIsOver) {
   late.deadline = at(20);
   late.time_limit = seconds(15);
   world.submit(late);
-  // Its latest start is 20 - 15 = 5.
+  // The latest start is 20 - 15 = 5.
   EXPECT_EQ(world.after_pass(at(6)), "1 is over");
   EXPECT_EQ(world.admission.queue().size(), 0U);
 }
@@ -184,7 +184,7 @@ TEST(MainPass, AJobThatIsTooYoungForAPromiseHoldsUpNoOtherYet) {
   EXPECT_EQ(world.after_pass(at(60)), "1 Resources, 3 Priority");
 }
 
-// Its least time limit alone is allowed: the backfill may cut the limit, a pass may not.
+// Only the job's least time limit is allowed: the backfill may cut the limit, a pass may not.
 TEST(MainPass, AJobWhoseLimitTheBackfillHasToCutWaitsForIt) {
   Configuration configuration = PassWorld::one_partition();
   configuration.partitions.front().max_time = seconds(100);
@@ -212,7 +212,7 @@ TEST(MainPass, AJobThatAnotherPartitionCanHoldIsNotHeld) {
 
 // --- how far a pass goes ---
 
-// default_queue_depth (3.1). What a pass has not reached it has not seen, so the next one must not
+// default_queue_depth (3.1). A pass has not seen records beyond its depth, so the next one must not
 // be spared as unchanged.
 TEST(MainPass, TriesNoMoreRecordsThanItsDepth) {
   PassWorld world;

@@ -54,8 +54,8 @@ Verdict StartAttempt::verdict_of(const Job& job, PartitionIndex partition,
     case PlacementResult::kFits:
       break;
     case PlacementResult::kBusy:
-      // Its request is over a limit in any case. So it waits for the limit, and it does not block
-      // its partition for nodes that it could not use (R9.9).
+      // The request is over a limit in any case. So the job waits for the limit, and it does not
+      // block its partition for nodes that it could not use (R9.9).
       if (auto over = limits_.over_as_asked(job, partition)) {
         return OverLimit{over->reason, std::move(over->message)};
       }

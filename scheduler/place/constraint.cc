@@ -157,7 +157,7 @@ bool Constraint::evaluate(const std::vector<Term>& terms,
     const bool holds = term.group.empty() ? std::find(features.begin(), features.end(),
                                                       term.feature) != features.end()
                                           : evaluate(term.group, features);
-    // Only features with counts can stand on its left, and these are no terms.
+    // Only features with counts can stand on its left, and these are not terms.
     if (first) {
       value = holds;
     } else {

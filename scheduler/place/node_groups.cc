@@ -52,7 +52,7 @@ void NodeGroups::node_changed(int rank) {
 }
 
 // 4.2 step 2 without memory and disk, which can change on one node and are compared by
-// capacity_fits(). What fails here fails for all nodes of the group, on an empty cluster, too.
+// capacity_fits(). A failure holds for all nodes of the group, on an empty cluster, too.
 bool hardware_fits(const NodeSpec& node, const JobRequest& request, const MemoryDemand& memory) {
   const int per_task = asked_product(request.cpus_per_task, memory.task_factor);
   // Memory per CPU above the configured limit is met by more CPUs (MemoryDemand), which the node

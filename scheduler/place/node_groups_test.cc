@@ -1,5 +1,5 @@
-// Which nodes are equal, in which order the groups are looked at, and what a change of one node
-// makes of it (4.2).
+// Tests of which nodes are equal, of the order of the groups, and of the effect of a change of one
+// node (4.2).
 #include "scheduler/place/node_groups.h"
 
 #include <gtest/gtest.h>
@@ -21,14 +21,14 @@ class NodeGroupsTest : public ::testing::Test {
     spec.memory = MemoryMiB{memory};
     return spec;
   }
-  // As at a start: all nodes are told, and then the groups are made once.
+  // As at a start: all nodes are reported, and then the groups are made once.
   void build() {
     cluster_.configure(gang_linear({}));
     cluster_.settle();
     (void)cluster_.take_changed_nodes();
     groups_.rebuild();
   }
-  // As JobBooks and the engine are told of it.
+  // Reports a change as JobBooks and the engine get it.
   void change(const NodeSpec& spec) {
     add(spec);
     cluster_.settle();

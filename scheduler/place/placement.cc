@@ -197,7 +197,7 @@ const Placement::Kept& Placement::bring_up_to_date(Kept& kept, const All& all,
   const ChangeLog& usage = usage_.log();
   const bool seen =
       kept.known && kept.groups_seen >= groups.begin() && kept.usage_seen >= usage.begin();
-  // Beyond so many changes the whole set costs less: it is worked out 64 nodes at a time.
+  // Beyond this many changes the whole set costs less: it is worked out 64 nodes at a time.
   const auto changes_max = static_cast<std::size_t>(8 + cluster_.node_count() / 64);
   if (!seen || groups.end() - kept.groups_seen + usage.end() - kept.usage_seen > changes_max) {
     all(kept.nodes);
@@ -284,7 +284,7 @@ NodeSet Placement::base_nodes() const {
   return nodes;
 }
 
-// The same conditions as base_nodes(), for one node. The two must agree, or a node that is told
+// The same conditions as base_nodes(), for one node. The two must agree, or a node that is reported
 // again would change the base.
 bool Placement::in_base(int rank) const {
   const NodeSpec& node = cluster_.spec_at(rank);
@@ -294,7 +294,7 @@ bool Placement::in_base(int rank) const {
          base_.constraint.matches(node.features);
 }
 
-// Looks at the nodes again that were told again since.
+// Looks again at the nodes that were reported since.
 void Placement::refresh_base() {
   for (; base_.seen < groups_.log().end(); ++base_.seen) {
     const int rank = groups_.log().at(base_.seen);

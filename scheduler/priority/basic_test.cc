@@ -47,8 +47,8 @@ TEST(BasicPriorities, ALaterJobGetsLessThanAnyThatWasRestored) {
   EXPECT_EQ(priorities.next({}), Priority{499});
 }
 
-// A nice value is the job's own: it moves no later job, whichever leader counts. That of the second
-// job is cut off at the top of the range, so that its number is not known.
+// A nice value affects only its own job, and no later one under any leader. That of the second job
+// is cut off at the top of the range, so that its number is not known.
 TEST(BasicPriorities, NiceSaysNothingOfLaterJobsToANewLeader) {
   JobRequest nice;
   nice.nice = 1000;

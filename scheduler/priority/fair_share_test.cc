@@ -144,7 +144,7 @@ TEST(ClassicFairShare, NoSharesGiveNothing) {
   EXPECT_EQ(factors({{"a"}, {"b", 0}}, {{"u1", "a"}, {"u2", "b"}}, false), (Factors{1000, 0}));
 }
 
-// u2 is in "inner" and shares with the users of "a". What it may do still goes by "inner".
+// u2 is in "inner" and shares with the users of "a". Its rights and limits still go by "inner".
 TEST(AccountTree, AnAccountWithSharesOfItsParentHandsItsChildrenUp) {
   Configuration configuration;
   configuration.accounts = {{.name = "a"},

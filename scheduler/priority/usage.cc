@@ -107,7 +107,7 @@ std::int64_t UsageLedger::rate_of(const Job& job) const {
 // R9.4. `run` is all run time of the job's present run, so that a charge that is repeated charges
 // nothing.
 void UsageLedger::charge(Job& job, base::Duration run) {
-  // Whole seconds only (R9.4). What is left over is charged the next time.
+  // Whole seconds only (R9.4). The rest is charged the next time.
   const auto more = std::chrono::floor<std::chrono::seconds>(run - job.factors.charged);
   if (more.count() <= 0) return;
   job.factors.charged += more;
@@ -142,7 +142,7 @@ void UsageLedger::end_period(base::Instant now) {
   add_up();
 }
 
-// Users only: accounts are their sums. What is 0 is left out, so that the state grows with the
+// Users only: accounts are their sums. Zeros are left out, so that the state grows with the
 // users that are active and not with those that exist.
 UsageState UsageLedger::save(const std::vector<const Job*>& jobs) const {
   UsageState state{.as_of = as_of_, .users = {}, .qos = {}, .jobs = {}};

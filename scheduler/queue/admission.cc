@@ -147,8 +147,8 @@ std::optional<bool> Admission::step_priorities(std::size_t jobs) {
   return moved;
 }
 
-// A job with several records is worked out with each of them, since it is not known which of them
-// comes first. The priority is noted with the job, too: erase() finds the record by it. Of a single
+// Works a job with several records out with each of them, since it is not known which of them comes
+// first. The priority is noted with the job, too: erase() finds the record by it. For a single
 // record it stands beside the job's own priority, so that nothing else of it has to be fetched.
 Priority Admission::new_priority(const QueueRecord& queued) {
   Job& job = *queued.record;
@@ -288,7 +288,7 @@ void Admission::admit(Job& job, base::Instant now) {
 }
 
 // Admits all waiting jobs again, in job-table order, after a change of the configuration. The queue
-// has forgotten its records (configure), so the jobs must not take theirs out.
+// has forgotten its records (configure), so the jobs must not take records out.
 void Admission::admit_all(base::Instant now) {
   CHECK(!work_out_);
   queue_.configure(cluster_);

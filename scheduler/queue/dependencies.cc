@@ -91,7 +91,7 @@ Dependencies::Dependencies(JobBooks& books, const base::Instant& now) : books_{b
   });
 }
 
-// A walk along the open terms of the jobs that are waited for, directly or not.
+// Walks along the open terms of the jobs that are waited for, directly or indirectly.
 std::optional<std::string> Dependencies::refused(const JobRequest& request) const {
   std::set<JobId> seen;
   std::vector<JobId> ahead;
@@ -207,8 +207,8 @@ JobId Dependencies::waited_for(const Job& job, const DependencyTerm& term) const
   return JobId::of_task(term.job, *job.id.task());
 }
 
-// The task waits for what its array waits for, and with aftercorr for its twin, whatever has become
-// of the other array meanwhile. If it was the last one, its array waits for nobody.
+// The task waits for what its array waits for, and with aftercorr for its twin, even if the other
+// array has changed meanwhile. If it was the last one, its array waits for no job.
 void Dependencies::split(Job& array, Job& task) {
   if (counts_names_) names_[name_of(task)].jobs.insert(task.id);
   const Dependency& asked = task.request->dependency;
@@ -226,8 +226,8 @@ void Dependencies::split(Job& array, Job& task) {
   // ones, too.
   const TermState state = state_of(task.terms, asked.any);
   if (state == TermState::kFailed) changed_.insert(task.id);
-  // Those that are met in this step are told of the task: its array, if it was the last one, waits
-  // no more, and nothing is told of it.
+  // Terms that are met in this step are reported of the task: its array, if it was the last one,
+  // waits no more, and reports nothing.
   const bool were_met = state_of(array.terms, asked.any) == TermState::kMet;
   if (state == TermState::kMet && were_met && !changed_.contains(array.id)) {
     changed_.erase(task.id);

@@ -111,9 +111,9 @@ int required_count(const Entry& entry) {
   return static_cast<int>(entry.request.required_nodes.size());
 }
 
-// 9.1: limits on the job alone (MaxTRES, MaxWall, MinTRES) of QOS, user and accounts. What others
-// hold does not matter, so it is known before a pass. Without QOS and accounts there is no limit to
-// look up, and each admission saves the counting.
+// 9.1: limits on the job alone (MaxTRES, MaxWall, MinTRES) of QOS, user and accounts. Other jobs do
+// not matter, so it is known before a pass. Without QOS and accounts there is no limit to look up,
+// and each admission saves the counting.
 std::optional<Refusal> limits_on_each_job(const Entry& entry) {
   const LimitScope scope{
       .cluster = entry.cluster,

@@ -201,9 +201,9 @@ ApiAnswer ApiServer::Impl::route(const RequestInfo& info, const ApiRequest& requ
   return error_answer(no_such_path());
 }
 
-// 1. choose how the answer is written (Accept), 2. find the type, 3. answer what is no stored
-//    object (reviews, logs), 4. let the webhook change a new pod, 5. carry the request out under
-//    the lock and encode the answer without it.
+// 1. choose how the answer is written (Accept), 2. find the type, 3. answer requests that need no
+//    stored object (reviews, logs), 4. let the webhook change a new pod, 5. carry the request out
+//    under the lock and encode the answer without it.
 ApiAnswer ApiServer::Impl::resource(const RequestInfo& info, const ApiRequest& request) {
   auto representation = choose_representation(request.http.accept, info.query.get("includeObject"));
   const bool is_stream = info.subresource == "log" || info.subresource == "exec";

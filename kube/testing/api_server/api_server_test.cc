@@ -71,7 +71,7 @@ class ApiServerTest : public testing::Test {
   StreamState last_state_ = StreamState::kOpen;
 };
 
-// One collection per kind, and each is served and empty. A schema of ours that this server could
+// One collection per kind, and each is served and empty. A project's schema that this server could
 // not read would make all tests of the operator fail, far away from the cause.
 TEST_F(ApiServerTest, ServesTheProjectsCrds) {
   const base::Status status = server_.load_crds(KUBEGANG_SOURCE_DIR "/crds");
@@ -325,7 +325,7 @@ struct Sample {
 };
 
 // Returns objects of several kinds, with fields of every type: texts, numbers, maps, lists of
-// objects. The server has rules of its own for pods, nodes and namespaces; CRDs bring theirs.
+// objects. The server has rules of its own for pods, nodes and namespaces; CRDs bring their own.
 std::vector<Sample> samples() {
   return {
       {kPods, parse_json(R"({"apiVersion": "v1", "kind": "Pod",

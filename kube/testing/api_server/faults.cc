@@ -60,8 +60,8 @@ base::Result<Fault> parse_fault(const nlohmann::json& source) {
   return fault;
 }
 
-// The oldest fault that matches, once; so faults that are injected in a row hit requests in a row.
-// Of the user agent a part is enough, since its version changes with every release.
+// Takes the oldest fault that matches, once; so faults that are injected in a row hit requests in a
+// row. A part of the user agent is enough, since its version changes with every release.
 std::optional<Fault> FaultPlan::take(const Subject& subject) {
   for (auto at = faults_.begin(); at != faults_.end(); ++at) {
     if (!matches(at->verb, subject.verb) || !matches(at->resource, subject.resource) ||

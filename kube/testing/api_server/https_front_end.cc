@@ -183,8 +183,8 @@ base::Status HttpsFrontEnd::Impl::listen() {
   if (!server_->is_valid()) {
     return base::Error{base::Code::kInternal, "TLS of the API server cannot be set up"};
   }
-  // Each connection gets a thread of its own, up to a bound: watches hold theirs for minutes, so a
-  // small pool would be full of them.
+  // Each connection gets a thread of its own, up to a bound: watches hold a thread for minutes, so
+  // a small pool would be full of them.
   server_->new_task_queue = [this] {
     return make_connection_threads(connections_, kConnectionsMax).release();
   };
@@ -218,7 +218,7 @@ base::Status HttpsFrontEnd::Impl::listen() {
 }
 
 // 1. end the streams and delays, 2. stop accepting, 3. break the connections that wait for a
-//    request, 4. wait for all threads. Does nothing if it is stopped already.
+//    request, 4. wait for all threads. No effect if it is stopped already.
 void HttpsFrontEnd::Impl::stop() {
   {
     const std::scoped_lock lock{mu_};
@@ -275,7 +275,7 @@ void HttpsFrontEnd::Impl::handle(const httplib::Request& request, httplib::Respo
     api.user = user->name;
     api.groups = user->groups;
   }
-  // Every user may do everything here, so everybody may impersonate.
+  // Every user may do everything here, also impersonate.
   if (const std::string as = request.get_header_value("Impersonate-User"); !as.empty()) {
     api.user = as;
     api.groups = {"system:authenticated"};

@@ -43,8 +43,8 @@ bool filter_matches(const json& item, std::string_view filter) {
   return (value->is_string() ? value->get<std::string>() : value->dump()) == wanted;
 }
 
-// The element that stands in brackets: ?(filter), 'key', *, or an index. Of [*] and of a filter
-// only the first match is taken: a cell shows one value.
+// Returns the element in brackets: ?(filter), 'key', *, or an index. For [*] and a filter only the
+// first match is taken: a cell shows one value.
 const json* select(const json& value, std::string_view inside) {
   if (inside.starts_with("?(") && inside.ends_with(")")) {
     if (!value.is_array()) return nullptr;

@@ -283,7 +283,7 @@ void default_service(json& service) {
   if (spec["ports"].empty()) spec.erase("ports");
 }
 
-// Does nothing if the field is absent.
+// Has no effect if the field is absent.
 void rename(json& object, const char* from, const char* to) {
   if (!object.contains(from)) return;
   object[to] = std::move(object[from]);

@@ -45,7 +45,7 @@ void parse_resource(std::vector<std::string> rest, RequestInfo& info) {
 
 }  // namespace
 
-// "a=1&b=2"; '+' is a blank. Of a key that comes twice, the first value counts.
+// "a=1&b=2"; '+' is a blank. If a key comes twice, the first value counts.
 Query Query::parse(std::string_view text) {
   Query query;
   while (!text.empty()) {

@@ -420,7 +420,7 @@ Outcome<RestResult> Rest::write_existing(const RestRequest& request, const Objec
   keep_system_metadata(*current, next);
   next["apiVersion"] = (*current)["apiVersion"];
   // 3. defaults, validation. A write of the status is judged by the schema of the status alone: an
-  //    object whose spec has become illegal (a CRD got stricter) can still be told about
+  //    object whose spec has become illegal (a CRD got stricter) can still get a status
   if (type.schema) type.schema->apply_defaults(next);
   default_builtin(type, next);
   if (auto error = status_write && type.schema ? validate_status(type, next)

@@ -207,8 +207,8 @@ void Validation::check_array(const SchemaNode& node, const json& value, const st
   }
 }
 
-// Unknown fields are no error here. They were pruned before, with a warning or an error where one
-// was asked for.
+// Unknown fields are not an error here. They were pruned before, with a warning or an error where
+// one was asked for.
 void Validation::check_object(const SchemaNode& node, const json& value, const std::string& path) {
   if (node.properties_max && value.size() > *node.properties_max) {
     add("FieldValueTooMany", path,
