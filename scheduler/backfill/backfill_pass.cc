@@ -192,8 +192,8 @@ bool BackfillPass::finish() {
   return true;
 }
 
-// A job that the pass came to and that got no promise loses its reported plan. If the pass
-// was cut short, jobs that it did not come to keep theirs, since nothing says that it is wrong.
+// A job that the pass came to and that got no promise loses its reported plan. If the pass was cut
+// short, jobs that it did not come to keep their plans, since nothing shows that they are wrong.
 void BackfillPass::tell_plans() {
   std::set<JobId> reached;
   for (std::size_t i = 0; i < plan_->next; ++i) reached.insert(plan_->records[i].job);

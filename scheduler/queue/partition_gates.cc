@@ -149,7 +149,7 @@ std::optional<Refusal> partition_nodes(const Entry& entry) {
 }
 
 // More CPUs than all nodes of the partition have together, up or down, are never there (2.4,
-// recorded). The job waits for another node or another partition, and blocks nobody.
+// recorded). The job waits for another node or another partition, and blocks no other job.
 std::optional<Refusal> partition_cpus(const Entry& entry) {
   const JobRequest& request = entry.request;
   const std::int64_t most = entry.cluster.partition(entry.partition).cpus_count;

@@ -32,8 +32,8 @@ void Reordering::add(SortedRecords records, bool moved) {
 //
 // Invariant between the steps: the records up to `merged_to_` are those of merged_, and the records
 // behind it those of the runs. Both change meanwhile, as jobs come and go, so no position is kept:
-// each step looks for its place in each run by that record, which may be gone. Of the few runs the
-// one with the first head is found by looking at all of them.
+// each step looks for its place in each run by that record, which may be gone. Among the few runs,
+// a look at all of them finds the one with the first head.
 std::optional<std::size_t> Reordering::merge(std::size_t count) {
   if (runs_.size() < 2) return count;
   struct Head {

@@ -21,8 +21,8 @@ class Queue {
     for (std::int64_t job = 1; job <= jobs; ++job) old_.insert(records_[job] = record_of(job));
   }
 
-  // One in `every` jobs gets another priority, so many at a time; after each of these steps so many
-  // jobs come or go. Then it is merged, so many at a time. Returns Reordering::moved().
+  // Gives one in `every` jobs another priority, `count` at a time; after each of these steps
+  // `between` jobs come or go. Then it is merged, `count` at a time. Returns Reordering::moved().
   bool change(std::uint64_t every, std::size_t count, int between) {
     const std::vector<std::int64_t> before = order_of(old_);
     Reordering reordering;

@@ -101,7 +101,7 @@ SortedRecords::Position SortedRecords::behind(const QueueRecord& key) const {
           static_cast<std::size_t>(place - found->begin())};
 }
 
-// Blocks are handed over as they are, full or not.
+// Blocks are handed over as they are, even if not full.
 void SortedRecords::append(SortedRecords records) {
   std::move(records.blocks_.begin(), records.blocks_.end(), std::back_inserter(blocks_));
 }

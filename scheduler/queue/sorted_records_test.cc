@@ -16,7 +16,7 @@ class Both {
  public:
   explicit Both(std::uint64_t seed) : prng_{seed} {}
 
-  // So many times: a job comes, or one that may be there goes.
+  // Lets a job come, or one that may be there go, `times` times.
   void come_and_go(int times, std::uint64_t jobs) {
     for (int i = 0; i < times; ++i) {
       const QueueRecord record = record_of(static_cast<std::int64_t>(1 + prng_.below(jobs)));
@@ -27,7 +27,7 @@ class Both {
       }
     }
   }
-  // The first ones are taken out, so many.
+  // Takes out the first `count` ones.
   void take_first(std::size_t count) {
     const SortedRecords taken = records_.take_first(count);
     std::set<QueueRecord> rest;

@@ -1,6 +1,6 @@
-// What a replay concludes of Slurm that a recording does not tell. A recording is made of what
-// slurmctld logs and what samples show: it tells which jobs start and end, but not the phase of its
-// threads, nor passes that start nothing.
+// What a replay concludes of Slurm beyond the recording. A recording is made of what slurmctld logs
+// and what samples show: it shows which jobs start and end, but not the phase of its threads, nor
+// passes that start nothing.
 #include "scheduler/replay/replay_engine.h"
 
 #include <algorithm>
@@ -302,8 +302,8 @@ bool ReplayEngine::end_noticed() {
   return !over.empty();
 }
 
-// A recording tells a pass that started nothing if the reason of a job shows it, and not of which
-// kind it was. The backfill rests for bf_interval.
+// A recording has a pass that started nothing only if the reason of a job shows it, and does not
+// say its kind. The backfill rests for bf_interval.
 bool ReplayEngine::is_between_backfills() const {
   constexpr base::Duration kNear = std::chrono::milliseconds{50};
   return cluster_.parameters().is_recording && last_backfill_ &&

@@ -63,7 +63,7 @@ void ToldTurns::unhold(Job& job) {
 // 1. A job without an entry gets one while it is suspended still, so the list takes it for a job
 //    that does not run (6.9 step 4).
 // 2. A job that was held is entered again, at the end (6.9 step 1).
-// 3. A job that waits for its turn keeps its place, and the list is not told.
+// 3. A job that waits for its turn keeps its place, and the list is not called.
 void ToldTurns::resume_at_once(Job& job, bool held) {
   catch_up();
   apart_ = true;

@@ -30,7 +30,7 @@ Driver::Driver(const Scenario& scenario, sched::Scheduler scheduler)
   for (const sched::NodeSpec& node : nodes_) scheduler_.step({}, sched::NodeUpdate{node});
   // The first configuration decides nothing that a scenario could show.
   scheduler_.take_decisions();
-  // Only for look-ups by name. The scheduler was told the nodes in the scenario's order, and sorts
+  // Only for look-ups by name. The scheduler got the nodes in the scenario's order, and sorts
   // them in the natural order of their names itself.
   std::sort(nodes_.begin(), nodes_.end(),
             [](const auto& a, const auto& b) { return a.name < b.name; });

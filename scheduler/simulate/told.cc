@@ -102,12 +102,12 @@ class ToldRun {
     outcome(start.job).state = sched::JobState::kRunning;
     follow_ups_.push_back(sched::JobReady{start.job});
   }
-  // Of suspensions only the set at the end of the step is compared, as only that was recorded.
+  // Only the set of suspensions at the end of the step is compared, as only that was recorded.
   void note(const sched::Suspend& suspend) {
     outcome(suspend.job).state = sched::JobState::kSuspended;
   }
   void note(const sched::Resume& resume) { outcome(resume.job).state = sched::JobState::kRunning; }
-  // A victim's end is an input of the recording (TellEnd); only a job that its user cancelled or
+  // A victim's end is an input of the recording (TellEnd); only a job that its user canceled or
   // requeued is gone at once.
   void note(const sched::End& end) {
     if (driver_.commanded(end.job)) {
@@ -180,7 +180,7 @@ class ToldRun {
   base::Instant now_{};
   ToldReport report_;
   std::vector<sched::Event> follow_ups_;
-  std::deque<std::pair<base::Instant, sched::Event>> answers_;  // of slurmds, to be told then
+  std::deque<std::pair<base::Instant, sched::Event>> answers_;  // of slurmds, to be sent then
 };
 
 }  // namespace

@@ -5,8 +5,8 @@
 namespace simulate {
 namespace {
 
-// Percentiles are values of the list, by the nearest rank: the least value that so many percent do
-// not exceed. With ten values the 95th is the tenth.
+// Percentiles are values of the list, by the nearest rank: the least value that this many percent
+// do not exceed. With ten values the 95th is the tenth.
 template <typename Spread, typename Value>
 Spread spread(std::vector<Value> values) {
   if (values.empty()) return {};
@@ -45,7 +45,7 @@ std::int64_t Service::slowdown_milli() const {
                                 response.count() / (std::max(run, kShortest).count() / 1'000));
 }
 
-// Of the last run alone: what a job did before a requeue was lost.
+// Counts the last run alone: work before a requeue was lost.
 std::optional<Service> service_of(const JobHistory& job) {
   if (!job.submitted || !job.ended || job.placements.empty()) return std::nullopt;
   const Placement& last = job.placements.back();
@@ -54,7 +54,7 @@ std::optional<Service> service_of(const JobHistory& job) {
 }
 
 // The wait is all the time in which a job did not run, in the queue or suspended, up to its end or
-// that of the simulation. What it did before a requeue was lost and counts as waiting.
+// that of the simulation. Time before a requeue was lost and counts as waiting.
 Totals count_totals(const Scenario& scenario, const std::vector<JobHistory>& jobs,
                     base::Instant end) {
   Totals totals;

@@ -26,7 +26,7 @@ constexpr base::Duration kPatience = std::chrono::hours{1};
 // 4. It ends with the scenario's end, or when no job runs and nothing can help those that wait.
 class WhatIfRun {
  public:
-  // Nothing is published and no plan is told: what ran is taken from the scheduler as spans, which
+  // Nothing is published and no plan is reported: runs are taken from the scheduler as spans, which
   // is all that the history needs. Begin times and deadlines may lie far behind the last input, and
   // waiting jobs are given that long.
   explicit WhatIfRun(const Scenario& scenario)
@@ -51,8 +51,8 @@ class WhatIfRun {
       wake();
     }
     WhatIf result;
-    // What still runs has run until the end. Unless the scenario names an end, it is the last thing
-    // that happened to a job: wakes that found nothing do not make a simulation longer.
+    // Jobs that still run have run until the end. Unless the scenario names an end, it is the last
+    // thing that happened to a job: wakes that found nothing do not make a simulation longer.
     result.end = std::max(now_, scenario_.end.value_or(now_));
     note_runs(driver_.scheduler().open_runs());
     for (const JobHistory& job : history_) {
@@ -120,7 +120,7 @@ class WhatIfRun {
       wait_for_until(now_);
       last_event_ = now_;
       driver_.apply(now_, *input.happening);
-      // Nothing of theirs runs on a lost node, and their other nodes are clean at once.
+      // Nothing of these jobs runs on a lost node, and their other nodes are clean at once.
       for (const sched::JobId job : driver_.lost()) {
         driver_.step(now_, sched::JobGone{job, sched::JobState::kNodeFail, 0});
       }
@@ -158,7 +158,7 @@ class WhatIfRun {
     CHECK(false, "an instant of the simulation does not settle");
   }
 
-  // Each run is a span of the job's present placement. Runs are told with their timetable and not
+  // Each run is a span of the job's present placement. Runs come with their timetable and not
   // slice by slice, so a week of turns costs one span.
   void note_runs(std::vector<sched::JobRun> runs) {
     for (sched::JobRun& run : runs) {
@@ -210,7 +210,7 @@ class WhatIfRun {
   // goes on.
   void note(const sched::StateChange& change, Events&) {
     if (!scenario_.job(change.job).request.array) return note_change(change.job, change);
-    // Of an array: of the tasks that waited as the array.
+    // For an array: for the tasks that waited as the array.
     scenario_.each_task(change.job, [&](sched::JobId task) {
       const bool has_own = driver_.scheduler().job(task, now_).has_value();
       if (!has_own && !history(task).ended) note_change(task, change);

@@ -48,7 +48,7 @@ Configuration gang_linear(std::vector<PartitionConfig> partitions) {
   return configuration;
 }
 
-// As `sbatch -N nodes_count`: so many nodes, no more and no fewer.
+// As `sbatch -N nodes_count`: exactly that many nodes.
 JobRequest job(std::int64_t id, int nodes_count, const std::string& partition) {
   JobRequest request;
   request.id = JobId{id};
@@ -83,7 +83,7 @@ std::string to_text(const NodePlan& plan) {
   return text;
 }
 
-// The configuration before the nodes, as the operator tells them; nothing is decided until the
+// Sends the configuration before the nodes, as the operator does; nothing is decided until the
 // first event of the test.
 Driver::Driver(Configuration configuration, const std::vector<NodeSpec>& nodes, Scheduler scheduler)
     : scheduler_{std::move(scheduler)} {
@@ -97,9 +97,9 @@ void Driver::feed(const Event& event) {
   scheduler_.step(now_, event);
 }
 
-// Plays the cluster: pods become ready, victims end, timetables arrive, until nothing follows any
-// more. Plans are taken in every round, as the operator does it, because a decision may have
-// changed them.
+// Plays the cluster: pods become ready, victims end, timetables arrive, until nothing follows.
+// Plans are taken in every round, as the operator does it, because a decision may have changed
+// them.
 void Driver::settle() {
   while (true) {
     const std::vector<Decision> decisions = scheduler_.take_decisions();
@@ -157,7 +157,7 @@ void Driver::run_until(base::Instant now) {
   now_ = std::max(now_, now);
 }
 
-// Of a job that the scheduler knows; ended jobs are known until they are forgotten.
+// REQUIRES: the scheduler knows the job; ended jobs are known until they are forgotten.
 JobView Driver::view(JobId id) const {
   const auto found = scheduler_.job(id, now_);
   CHECK(found.has_value(), to_string(id));

@@ -30,7 +30,7 @@ PassWorld::PassWorld(const Configuration& configuration) {
   for (const NodeSpec& spec : nodes_named("abcd")) CHECK(cluster.upsert_node(spec).ok());
   cluster.configure(configuration);
   cluster.settle();
-  // The nodes are new to everything that is built next, so their changes are no news.
+  // The nodes are new to everything that is built next, so their changes are not reported.
   (void)cluster.take_changed_nodes();
   groups.rebuild();
   books.reshape();
@@ -70,7 +70,7 @@ Job& PassWorld::run(std::int64_t id, const std::string& letters, const std::stri
   return job;
 }
 
-// Groups and books hear of the node as the engine would tell them.
+// Passes the node to groups and books as the engine would.
 void PassWorld::set_state(const std::string& name, NodeState state) {
   NodeSpec spec = node(name);
   spec.state = state;
@@ -96,7 +96,7 @@ Job& PassWorld::start(Job& job, PartitionIndex partition, Fits fits) {
   return job;
 }
 
-// A claim of a minute. Victims are not told: the test ends them.
+// A claim of a minute. Victims do not end by themselves: the test ends them.
 void PassWorld::preempt_for(Job& job, NeedsVictims needs) {
   did_[job.id] = "preempts on " + letters(needs.allocation);
   books.set_claim(job, std::move(needs.allocation), now + seconds(60));

@@ -142,7 +142,7 @@ void randomise_accounts(base::Prng& prng, Configuration& c) {
   if (chance(prng, 2)) c.users[0].limits.user_jobs = 3;
 }
 
-// What a request says of times and of its place in the queue. The nice values are larger than the
+// Sets a request's times and its place in the queue. The nice values are larger than the
 // number of jobs in any test, so that jobs of one value are in the order of their submission.
 void randomise_wishes(base::Prng& prng, JobRequest& request, const RandomWorld& world,
                       base::Instant now) {
@@ -161,8 +161,8 @@ void randomise_licenses(base::Prng& prng, ClusterParameters& cluster) {
   cluster.preempt.reclaim_licenses = chance(prng, 2);
 }
 
-// What seldom stands in a request, of how its tasks lie and of which nodes do: one or two of these
-// now and then.
+// Sets rare wishes about the layout of tasks and the choice of nodes: one or two of these now and
+// then.
 void randomise_layout(base::Prng& prng, JobRequest& request, const RandomWorld& world) {
   while (chance(prng, 4)) {
     switch (pick(prng, 14)) {
@@ -289,7 +289,7 @@ JobRequest random_request(base::Prng& prng, JobId id, const RandomWorld& world, 
                           Sharing::kUser};
   if (chance(prng, 3)) request.sharing = any(prng, shares);
   if (chance(prng, 4)) request.memory = MemoryPerCpu{MemoryMiB{300}};
-  // 0 asks for all memory of a node, which must be free of others (1.8 step 1).
+  // 0 asks for all memory of a node, which must be free of other jobs (1.8 step 1).
   if (chance(prng, 8)) request.memory = MemoryPerNode{MemoryMiB{chance(prng, 2) ? 1500 : 0}};
   const bool devices = std::any_of(world.nodes.begin(), world.nodes.end(),
                                    [](const NodeSpec& node) { return !node.devices.empty(); });

@@ -42,7 +42,7 @@ std::string difference(const JobFacts& stored, const JobFacts& held) {
 
 }  // namespace
 
-// A task of an array has an entry of its own as soon as anything is told of it.
+// A task of an array has an entry of its own as soon as anything is reported of it.
 JobFacts* StoredJobs::find(JobId id) {
   const auto at = jobs_.find(id);
   if (at != jobs_.end()) return &at->second;
@@ -58,7 +58,7 @@ JobFacts* StoredJobs::find(JobId id) {
   return &jobs_.emplace(id, std::move(task)).first->second;
 }
 
-// Of an array the tasks that wait end; a task leaves its outcome behind.
+// Ends an array's tasks that wait; a task leaves its outcome behind.
 void StoredJobs::end(JobId id, JobState state, int exit_code) {
   JobFacts& job = jobs_.at(id);
   if (job.array) {
@@ -81,7 +81,7 @@ void StoredJobs::on_event(base::Instant now, const Event& event) {
     if (find(id) == nullptr) return;
     for (auto at = jobs_.find(id); at != jobs_.end(); ++at) {
       if (at->first != id && (id.is_task() || at->first.array() != id)) break;
-      // Where no task waits as the array, nothing is told of that.
+      // If no task waits as the array, nothing is reported of that.
       if (at->second.array && at->second.array->waiting.empty()) continue;
       if (!only_waiting || !at->second.partition) at->second.change_request(change);
     }
@@ -210,7 +210,7 @@ void StoredJobs::on_decisions(base::Instant now, const std::vector<Decision>& de
   }
 }
 
-// Of the start that is over nothing stays.
+// Nothing stays of the start that is over.
 void StoredJobs::on(base::Instant now, const StateChange& change) {
   JobFacts& job = jobs_.at(change.job);
   if (is_terminal(change.state)) {
@@ -283,7 +283,7 @@ std::string StoredJobs::not_told(const Scheduler& leader, base::Instant now) con
       each->held.clear(HoldBy::kSuspend);
     }
     stored.request = held.request;
-    // 3. What is over, or begins with the next start.
+    // 3. Clear what is over, or begins with the next start.
     for (JobFacts* const each : {&stored, &held}) {
       if (each->retry.at <= now) each->retry.at = {};
       if (each->retry.nodes_until <= now) {
@@ -296,7 +296,7 @@ std::string StoredJobs::not_told(const Scheduler& leader, base::Instant now) con
         each->not_before.reset();
         each->retry = {};
         each->exit_code = 0;
-        each->claim.reset();  // of a resume: the wish is told again
+        each->claim.reset();  // of a resume: the wish is sent again
         if (each->ready) each->allocated_at = *each->start_time;
       } else {
         each->time_limit.reset();

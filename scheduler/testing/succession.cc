@@ -68,9 +68,9 @@ struct Text {
   std::string operator()(const Planned&) const { return {}; }
 };
 
-// Of a job whose end is under way only its times count: what becomes of it is compared when it is
-// gone. The end of a job that requeues itself, since its node was lost, is stored like a requeue
-// that was decided.
+// If a job's end is under way, only its times count: its fate is compared when it is gone. The end
+// of a job that requeues itself, since its node was lost, is stored like a requeue that was
+// decided.
 std::string text(const JobView& view) {
   const bool waits = view.state == JobState::kPending;
   std::string all = view.completing ? "completing, ran " + std::to_string(view.run_time.count())
@@ -228,7 +228,7 @@ Event Succession::random_event(const Scheduler& leader) {
   return about(leader, any(jobs));
 }
 
-// What happens to a job as it is, and now and then what makes no sense for it.
+// Draws an event that suits the job's state, and now and then one that makes no sense for it.
 Event Succession::about(const Scheduler& leader, JobId id) {
   const JobView view = *leader.job(id, now_);
   const bool allocated = view.allocation != nullptr;

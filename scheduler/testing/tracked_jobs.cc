@@ -42,7 +42,7 @@ ClusterParameters parameters_of(gang::Unit unit) {
 
 }  // namespace
 
-// "H2 A1!": partitions by letter and tier; "!" = its jobs are cancelled under a shadow. Eight nodes
+// "H2 A1!": partitions by letter and tier; "!" = its jobs are canceled under a shadow. Eight nodes
 // a to h of two sockets of two cores.
 TrackedJobs::TrackedJobs(std::string_view partitions, gang::Unit unit) {
   configuration.cluster = parameters_of(unit);
@@ -109,7 +109,7 @@ Job& TrackedJobs::add(std::int64_t id, char partition_name, std::string_view whe
   return job;
 }
 
-// Its units are free at once: jobs do not complete step by step here.
+// Frees its units at once: jobs do not complete step by step here.
 void TrackedJobs::erase(std::int64_t id) {
   usage.remove(job(id));
   jobs.erase(JobId{id});

@@ -41,7 +41,7 @@ std::vector<const PartitionConfig*> Watch::partitions_of(const JobRequest& reque
   return all;
 }
 
-// A task of an array is a job of its own as soon as anything is told of it, or it is seen.
+// A task of an array is a job of its own as soon as anything is reported of it, or it is seen.
 std::map<JobId, Watch::Book>::iterator Watch::book_of(JobId id) {
   const auto at = books_.find(id);
   if (at != books_.end() || !id.is_task()) return at;
@@ -78,9 +78,9 @@ void Watch::end_array(JobId id, JobState state) {
   books_.erase(id);
 }
 
-// The watch's books follow from what the scheduler is told and what it decides, and from nothing
-// that it says of itself. Events that only a decision makes true (a start, an end) are taken from
-// the decision.
+// The watch's books follow from the scheduler's events and decisions, and from nothing that it
+// says of itself. Events that only a decision makes true (a start, an end) are taken from the
+// decision.
 void Watch::on_event(base::Instant now, const Event& event) {
   if (const auto* configure = std::get_if<Configure>(&event)) {
     configuration_ = *configure->configuration;
@@ -146,8 +146,8 @@ std::vector<KnownJob> Watch::known_of(const JobRequest& request) const {
   return known;
 }
 
-// A job starts for the first time only when its terms hold (13.1): all of them, or one. What has
-// been so once counts, whatever became of the other job afterwards.
+// A job starts for the first time only when its terms hold (13.1): all of them, or one. A term that
+// was met once counts, whatever happened to the other job afterwards.
 void Watch::check_dependency(const Start& start, const Book& book, base::Instant now) {
   const Dependency& asked = book.request.dependency;
   if (asked.terms.empty() || book.has_started) return;
@@ -158,7 +158,7 @@ void Watch::check_dependency(const Start& start, const Book& book, base::Instant
     const auto first = first_starts_.find(term.job);
     switch (term.kind) {
       case DependencyKind::kAfter:
-        // Of an array the last task is looked at, and when a task started is not kept.
+        // For an array the last task is looked at; starts of tasks are not kept.
         if (arrays_.contains(term.job.array())) return true;
         return first == first_starts_.end() ? has_ended : first->second + term.delay <= now;
       case DependencyKind::kAfterAny:
@@ -177,7 +177,7 @@ void Watch::check_dependency(const Start& start, const Book& book, base::Instant
       case DependencyKind::kAfterNotOk:
         return has_ended && end->second != JobState::kCompleted;
       case DependencyKind::kSingleton:
-        // One that is no singleton may have started since.
+        // One that is not a singleton may have started since.
         return std::ranges::none_of(books_, [&](const auto& other) {
           const JobRequest& request = other.second.request;
           const bool is_same = request.user == book.request.user &&
@@ -200,7 +200,7 @@ void Watch::check_dependency(const Start& start, const Book& book, base::Instant
 // else.
 void Watch::on_decisions(const std::vector<Decision>& decisions, base::Instant now) {
   for (const Decision& decision : decisions) {
-    // Whatever it says: a task of which something is told is none of those that wait as the array.
+    // A task about which anything is decided is not one of those that wait as the array.
     std::visit([&](const auto& each) { book_of(each.job); }, decision);
     if (const auto* start = std::get_if<Start>(&decision)) {
       check_start(*start, now);
@@ -278,7 +278,7 @@ void Watch::check_start(const Start& start, base::Instant now) {
   }
 }
 
-// Of jobs with an allocation.
+// Counts jobs with an allocation.
 int Watch::held_licenses(const std::string& name) const {
   int held = 0;
   for (const auto& [id, book] : books_) {

@@ -190,7 +190,7 @@ TEST_F(Admission, R9_1_APriorityReleases) {
 }
 
 // 13.2: the resume of a job that its user suspended while it waited gives it a priority again, also
-// if it cannot run anywhere: that is no wish, and a new leader does not know it yet.
+// if it cannot run anywhere: that is not a wish, and a new leader does not know it yet.
 TEST_F(Admission, R13_2_AResumedJobThatFitsNowhereGoesBehindTheOthers) {
   const auto one = nodes("n", 1, 1);
   Driver driver{whole_nodes({closed("p", one)}), one};
@@ -294,7 +294,7 @@ TEST_F(Admission, R13_2_AHoldByTheSystemShowsBeforeAnother) {
 }
 
 // R9.3: age is time in which the job could have started. A hold is not, and neither is the time
-// before its begin; a start that was refused is no fault of the job.
+// before its begin; a start that was refused does not count against the job.
 TEST_F(Admission, R9_3_AgeCountsFromWhenTheJobIsEligible) {
   const auto one = nodes("n", 1, 1);
   Driver driver{whole_nodes({closed("p", one)}), one};

@@ -107,7 +107,7 @@ TEST_F(Arrays, RunNoMoreTasksAtOnceThanTheyMay) {
   EXPECT_EQ(tasks(5), "++Rw");
 }
 
-// What waits again counts, over a new leader, too; what has begun starts again all the same.
+// Tasks that wait again count, over a new leader, too, and start again all the same.
 TEST_F(Arrays, BeginNoMoreTasksThanMayHaveBegun) {
   Configuration by_priority = gang_linear({partition("p", two, OverSubscribe::kNo)});
   by_priority.cluster.scheduler = SchedulerType::kBackfill;
@@ -213,7 +213,7 @@ TEST_F(Arrays, AreForgottenWithTheirTasks) {
   EXPECT_EQ(driver.view(6).state, JobState::kRunning);
 }
 
-// What is waited for is an array, or one of its tasks.
+// Jobs wait for an array, or one of its tasks.
 TEST_F(Arrays, AreWaitedFor) {
   const auto after = [](std::int64_t id, DependencyKind kind, JobId whom) {
     JobRequest request = job(id, 1);
@@ -273,7 +273,7 @@ TEST_F(Arrays, CannotWaitForTheirOwnTasks) {
   EXPECT_NE(driver.scheduler().refused_dependency(request), std::nullopt);
 }
 
-// Its tasks are jobs of their own, and may wait for others than the rest does.
+// The array's tasks are jobs of their own, and may wait for other jobs than the rest does.
 TEST_F(Arrays, AreNotWaitedForByWhatTheirTasksWaitFor) {
   JobRequest held = job(7, 1);
   held.hold = true;
@@ -293,7 +293,7 @@ TEST_F(Arrays, AreNotWaitedForByWhatTheirTasksWaitFor) {
   EXPECT_EQ(driver.scheduler().refused_dependency(held), std::nullopt);
 }
 
-// Also where no task waits as the array any more: nobody waits for the new terms, and they are
+// Also if no task waits as the array any longer: no job waits for the new terms, and they are
 // looked at once more when the last task ends.
 TEST_F(Arrays, HaveAStateForEachTermOfAnotherDependency) {
   const auto known = [](std::vector<std::int64_t> jobs) {
@@ -316,7 +316,7 @@ TEST_F(Arrays, HaveAStateForEachTermOfAnotherDependency) {
   EXPECT_EQ(driver.view(5).state, JobState::kCompleted);
 }
 
-// What was stored may be about a dependency of before.
+// The stored state may be about an earlier dependency.
 TEST_F(Arrays, AreRestoredWithAStateForEachTerm) {
   for (const std::size_t stored : {0U, 1U, 3U}) {
     JobFacts waits = JobFacts::of(array_of(5, 4));

@@ -10,7 +10,7 @@ namespace {
 
 using AsRecorded = RuleTest;
 
-// P16: a job that the gang has suspended is no mate.
+// P16: a job that the gang has suspended is not a mate.
 TEST_F(AsRecorded, P16_AMateRuns) {
   const auto three = nodes("n", 1, 3);
   Configuration c = gang_linear({partition("p", three)});

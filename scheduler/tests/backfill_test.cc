@@ -1,5 +1,5 @@
-// Which jobs the backfill starts and when, and what it promises to jobs that wait (chapter 8); the
-// recordings bf_* and rnd_backfill_* show more.
+// Tests of which jobs the backfill starts and when, and what it promises to jobs that wait (chapter
+// 8); the recordings bf_* and rnd_backfill_* show more.
 #include "scheduler/testing/rule_test.h"
 
 #include <chrono>
@@ -17,13 +17,13 @@ class BackfillRules : public RuleTest {
     c_.cluster.scheduler = SchedulerType::kBackfill;
     c_.cluster.backfill.resolution = seconds(1);
   }
-  // A main pass and the backfill behind it at one instant, as recordings tell it ("both").
+  // A main pass and the backfill behind it at one instant, as recordings have it ("both").
   void pass(double t) { driver_->step(at(t), Pass{.main = true, .backfill = true}); }
   bool runs(std::int64_t id) const { return state(id) == JobState::kRunning; }
 };
 
-// 1 runs on two of four nodes until 120; 2 waits for all of them from then on. Of 3 and 4, which
-// fit on the other two, 3 would run from 2 to 182 and 4 from 2 to 62.
+// 1 runs on two of four nodes until 120; 2 waits for all of them from then on. 3 and 4 fit on the
+// other two; 3 would run from 2 to 182 and 4 from 2 to 62.
 TEST_F(BackfillRules, R8_2_AJobStartsBeforeOthersIfItDelaysNone) {
   begin_with(4);
   submit(0, limited(1, 2, 2));
@@ -107,7 +107,7 @@ TEST_F(BackfillRules, R8_1_3d_TimeMinIsStretchedAsFarAsNoPromiseIsDelayed) {
   EXPECT_TRUE(runs(4));
 }
 
-// The limit that a job was started with is told with its start, and a new leader keeps it.
+// A job's start carries its limit, and a new leader keeps it.
 TEST_F(BackfillRules, R8_1_3d_ALimitThatWasCutIsKept) {
   begin_with(2);
   submit(0, limited(1, 1, 10));
@@ -125,7 +125,7 @@ TEST_F(BackfillRules, R8_1_3d_ALimitThatWasCutIsKept) {
   EXPECT_EQ(cut[0], std::chrono::minutes{10});
   ASSERT_EQ(cut[1], std::chrono::minutes{9});
 
-  // A new leader, which is told what job 3's object says.
+  // A new leader, which gets job 3's object.
   Driver next{c_, nodes("n", 1, 2)};
   next.ends_at_once = false;
   JobFacts running = JobFacts::of(request);
@@ -212,7 +212,7 @@ TEST_F(BackfillRules, R8_2_APassTriesSoManyJobs) {
   EXPECT_TRUE(runs(4));
 }
 
-// Its own timing: a pass every bf_interval while something changes, none when nothing does.
+// Own timing: a pass every bf_interval while something changes, none when nothing does.
 TEST_F(BackfillRules, R8_1_APassIsMadeEveryInterval) {
   const auto two = nodes("n", 1, 2);
   Configuration c = whole_nodes({closed("p", two)});

@@ -1,5 +1,5 @@
 // Slurm's defects of slurm-semantics.md 15.2 that are not copied: one test each, named after its
-// number. Others have theirs where the code is: P8 and P10 slurm/, P9 and P20 model/legality,
+// number. The tests of others are where the code is: P8 and P10 slurm/, P9 and P20 model/legality,
 // P11 and P12 select/cons_tres/victims; the node's side of P2 node-agent.
 #include <algorithm>
 #include <string>
@@ -332,8 +332,8 @@ TEST(P17, SliceKillsNobodyWhoIsUnderNoShadow) {
   EXPECT_GT(driver.view(1).suspend_time + driver.view(2).suspend_time, seconds(60));
 }
 
-// The plan of a node is published as a whole and not told once: the next leader says again whatever
-// did not arrive.
+// The plan of a node is published as a whole, not as one message: the next leader repeats what did
+// not arrive.
 TEST(P2, WhatWasLostIsSaidAgain) {
   const auto one = nodes("n", 1, 1);
   const Configuration c = gang_linear({partition("p", one)});

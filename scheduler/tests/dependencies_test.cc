@@ -92,7 +92,7 @@ TEST_F(Dependencies, NeedAllOrOneOfTheirTerms) {
   EXPECT_TRUE(runs(4));
 }
 
-// What has failed is not mended by a requeue of the other job, and what holds is not undone.
+// A requeue of the other job does not mend a term that has failed, nor undo one that holds.
 TEST_F(Dependencies, StayAsTheyWereDecided) {
   submit(job(1, 1));
   submit(waiting(2, {term(DependencyKind::kAfter, 1)}));
@@ -131,7 +131,7 @@ TEST_F(Dependencies, AreCanceledInAChain) {
   EXPECT_EQ(driver.scheduler().check_invariants(), "");
 }
 
-// Of one that nobody knows nobody waits, as recorded; of one that the caller knows as it says.
+// An unknown job is not waited for, as recorded; one that the caller knows, by its state.
 TEST_F(Dependencies, NameJobsThatTheSchedulerDoesNotKnow) {
   const auto after_ok = [](std::int64_t id) {
     return waiting(id, {term(DependencyKind::kAfterOk, 99)});
@@ -217,7 +217,7 @@ TEST_F(Dependencies, CostAge) {
   EXPECT_EQ(driver.view(2).eligible_time, at(100));
 }
 
-// What is stored of the terms counts; how one has ended that is gone is not known any more.
+// The stored states of terms count; how a job ended that is gone is no longer known.
 TEST_F(Dependencies, AreTakenUpByANewLeader) {
   const auto restored = [](JobRequest request, std::vector<TermState> terms) {
     JobFacts facts = JobFacts::of(std::move(request));
@@ -243,7 +243,7 @@ TEST_F(Dependencies, AreTakenUpByANewLeader) {
   EXPECT_TRUE(runs(7));
 }
 
-// What was not needed for its start does not matter later: nothing is stored for it.
+// A term that was not needed for the start does not matter later: nothing is stored for it.
 TEST_F(Dependencies, ATermThatWasNotNeededIsNotSettledByARequeue) {
   JobRequest other = waiting(3, {term(DependencyKind::kSingleton)});
   other.name = "other";

@@ -59,7 +59,7 @@ TEST_F(Endings, R2_1_ANodeIsFreeWhenItIsClean) {
   EXPECT_EQ(state(3), JobState::kRunning);
 }
 
-// R2.1 and 7.8: in its grace time a job has its cores, also where it has no processes any more.
+// R2.1 and 7.8: in its grace time a job has its cores, also where it no longer has processes.
 TEST_F(Endings, R2_1_ACleanNodeWaitsForTheGraceTime) {
   const auto two = nodes("n", 1, 2);
   preempt_by_tier(PreemptMode::kCancel, two);

@@ -80,8 +80,8 @@ TEST_F(GraceAsRecorded, R7_8_APassThatIsWantedFollowsTheCheckOfTimeLimits) {
   EXPECT_EQ(state(*replay_, 2), JobState::kRunning);
 }
 
-// No pass is told between 1 and 10. Slurm must have made one, soon after 1, in which job 2 chose
-// the victim: its grace time is over at 10.
+// No pass is recorded between 1 and 10. Slurm must have made one, soon after 1, in which job 2
+// chose the victim: its grace time is over at 10.
 TEST_F(GraceAsRecorded, R7_8_APassThatIsNotToldMayHaveChosenTheVictim) {
   replay_->step(at(1), Submit{job(2, 1, "high")});
   replay_->step(at(10), Submit{job(3, 1, "top")});

@@ -59,8 +59,8 @@ TEST_F(JobRanTest, CountsNoMoreThanTheJobWasSuspended) {
 }
 
 // Three jobs take turns, and at 200 job 3 is reported to have run for 30 s more. It must end 30 s
-// of run time sooner than it otherwise would; a second scheduler, which is told nothing of it, says
-// how much that is.
+// of run time sooner than it otherwise would; a second scheduler, which does not get the event,
+// shows how much that is.
 TEST_F(JobRanTest, BringsTheTimeLimitNearer) {
   JobRequest limited = job(3, 1);
   limited.time_limit = seconds(120);
@@ -79,8 +79,8 @@ TEST_F(JobRanTest, BringsTheTimeLimitNearer) {
   EXPECT_EQ(without.scheduler().job(JobId{3}, at(end))->run_time, seconds(90));
 }
 
-// Job 1 is under a shadow, so its timetable never lets it run. What its node reports adds up to 10
-// + 60 + 60 s, beyond its 100.
+// Job 1 is under a shadow, so its timetable never lets it run. Its node's reports add up to 10 + 60
+// + 60 s, beyond its 100.
 TEST_F(JobRanTest, EndsAJobAtItsLimitThatNeverRunsByItsTimetable) {
   Driver driver{[&] {
                   Configuration c =
@@ -107,8 +107,8 @@ TEST_F(JobRanTest, EndsAJobAtItsLimitThatNeverRunsByItsTimetable) {
   EXPECT_TRUE(timed_out(driver, 1));
 }
 
-// What the containers of a job ran that ends before it was ready. Its clock does not run, so there
-// is nothing that it was suspended; and it may be told while the job ends.
+// The containers of a job ran that ends before it was ready. Its clock does not run, so it has no
+// suspended time; and the event may come while the job ends.
 TEST(JobRanEarly, CountsForAJobThatIsNotReady) {
   const std::vector<NodeSpec> one = nodes("n", 1, 1);
   Driver driver{gang_linear({partition("p", one)}), one};
@@ -144,7 +144,7 @@ TEST(JobRanEarly, CountsForTheTimeLimitOnceTheJobIsReady) {
   EXPECT_TRUE(timed_out(driver, 1));
 }
 
-// Its user suspends a job before it is ready. Suspended time is time since the start, and that is
+// A user suspends a job before it is ready. Suspended time is time since the start, and that is
 // when it is ready.
 TEST(JobRanEarly, SuspendedTimeCountsFromReadinessOn) {
   const std::vector<NodeSpec> one = nodes("n", 1, 1);

@@ -173,7 +173,7 @@ TEST_F(Reclaiming, R7_2_AJobThatHoldsThemEnds) {
   const auto victims = ends();
   ASSERT_EQ(victims.size(), 1U);
   EXPECT_EQ(victims[0].verdict, EndingVerdict::kRequeue);
-  // What the victim leaves is kept for job 3.
+  // The victim's licenses are kept for job 3.
   tell(2, Submit{licensed(4, 1, "low")});
   tell(3, JobGone{victims[0].job});
   EXPECT_EQ(state(3), JobState::kRunning);
@@ -189,8 +189,8 @@ TEST_F(Reclaiming, R7_2_AsManyEndAsItNeeds) {
   EXPECT_EQ(ends().size(), 2U);
 }
 
-// What the first victim leaves is job 3's, and what it holds until then counts once. Job 4 is on a
-// node of its own, so that it does not wait behind job 3.
+// The first victim's licenses are job 3's, and those that it holds until then count once. Job 4 is
+// on a node of its own, so that it does not wait behind job 3.
 TEST_F(Reclaiming, R7_2_VictimsOfOthersCountOnce) {
   c_.cluster.preempt.reclaim_licenses = true;
   c_.cluster.licenses["foo"] = 3;

@@ -37,7 +37,7 @@ class LimitsTest : public RuleTest {
   Limits& lab() { return c_.accounts[1].limits; }
   Limits& ada() { return c_.users[0].limits; }
 
-  // A job of so many tasks. Any number of nodes may hold them: limits on CPUs and memory then
+  // A job of tasks_count tasks. Any number of nodes may hold them: limits on CPUs and memory then
   // decide alone.
   JobRequest tasks(std::int64_t id, int tasks_count, const std::string& user = "ada") {
     JobRequest request = with_tasks(job(id, 1), tasks_count);
@@ -208,7 +208,7 @@ TEST_F(LimitsTest, AccountsInAQos) {
   }
 }
 
-// MaxJobs of an account is inherited by its users; it is no sum over them.
+// MaxJobs of an account is inherited by its users; it is not a sum over them.
 TEST_F(LimitsTest, MaxJobsOfAnAccountIsForEachOfItsUsers) {
   lab().user_jobs = 1;
   submit(tasks(1, 1));
@@ -367,14 +367,14 @@ TEST_F(LimitsTest, AJobThatChangesItsQosCountsThere) {
   EXPECT_EQ(word(5), "started");
 }
 
-// Of a job without a limit of time MaxWall is the limit.
+// MaxWall is the limit of a job without a limit of time.
 TEST_F(LimitsTest, MaxWallIsTheLimitOfAJobWithoutOne) {
   gold().job_wall = seconds(60);
   driver_ = std::make_unique<Driver>(c_, four_);
   driver_->step(at(1), Submit{tasks(1, 1)});
   driver_->run_until(at(30));
   EXPECT_EQ(driver_->view(1).state, JobState::kRunning);
-  // Its 60 s are over at 61.
+  // The job's 60 s are over at 61.
   driver_->run_until(at(90));
   EXPECT_EQ(driver_->view(1).state, JobState::kTimeout);
 }

@@ -1,6 +1,6 @@
-// Nodes that change while jobs wait and run: labels, memory, disk, pods and states, as pods of
-// others and administrators change them. Everything that is kept about nodes is brought up to date
-// by the changed node alone; here it is held against a scheduler that makes everything again each
+// Nodes that change while jobs wait and run: labels, memory, disk, pods and states, as other pods
+// and administrators change them. Everything that is kept about nodes is brought up to date by
+// the changed node alone; here it is held against a scheduler that makes everything again each
 // time.
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ namespace {
 constexpr int kNodes = 70;  // more than one word of a NodeSet
 constexpr int kSteps = 150;
 
-// One seed: a cluster whose nodes change between passes, and two schedulers that are told the same.
+// One seed: a cluster whose nodes change between passes, and two schedulers with the same events.
 // One keeps its sets of nodes and mends them, the other makes everything again before each pass.
 class ChangingNodes {
  public:

@@ -1,5 +1,5 @@
-// NodeSpec::pods_max: a node takes only so many pods of jobs. No idea of Slurm's: kubelet would
-// refuse more than that.
+// NodeSpec::pods_max: the most pods of jobs that a node takes, since kubelet would refuse more.
+// Slurm has no such limit.
 #include <gtest/gtest.h>
 
 #include "scheduler/testing/cluster_driver.h"
@@ -59,7 +59,7 @@ TEST(PodsLimit, AVictimThatIsNotTakenMakesNoRoom) {
   EXPECT_EQ(driver.view(2).state, JobState::kPending);
 }
 
-// Pods of others have left the node, so it takes more pods of jobs. Nothing else happens that would
+// Other pods have left the node, so it takes more pods of jobs. Nothing else happens that would
 // let a pass look again.
 TEST(PodsLimit, AHigherLimitLetsTheWaitingJobIn) {
   const auto one = nodes("n", 1, 1);

@@ -1,4 +1,4 @@
-// Which victims are taken, and when they may be (3.6, 4.5, 7).
+// Tests of which victims are taken, and when they may be (3.6, 4.5, 7).
 #include "scheduler/testing/rule_test.h"
 
 #include <memory>
@@ -162,7 +162,7 @@ TEST_F(Preemption, R7_8_GraceEndsWithTheJobsOwnTime) {
   tell(100, Submit{job(2, 1, "high")});
   const std::vector<End> victims = ends();
   ASSERT_EQ(victims.size(), 1U);
-  // Its own limit ends at 600, before the grace time at 3,700.
+  // The victim's own limit ends at 600, before the grace time at 3,700.
   EXPECT_EQ(victims[0].kill_at, at(600) + c_.cluster.kill_wait);
 }
 

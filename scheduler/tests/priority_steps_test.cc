@@ -95,8 +95,8 @@ TEST_F(StepsTest, AreOneUnderTheClassicRule) {
   EXPECT_FALSE(driver_->scheduler().works_priorities_out());
 }
 
-// One step would have come to the first two jobs alone: job 3 was held when the period ended. What
-// releases it in between is no reason for another priority.
+// One step would have come to the first two jobs alone: job 3 was held when the period ended. Its
+// release in between does not change its priority.
 TEST_F(StepsTest, AJobThatWasHeldIsNotWorkedOutWhenItIsReleased) {
   c_.cluster.priority.weight_fair_share = 0;
   begin(1).step(at(0), Submit{of("ada", 1)});
@@ -140,7 +140,7 @@ TEST_F(StepsTest, AreMadeAtOnceBeforeTheNodesChange) {
 }
 
 // Goal: whatever happens between two steps, all is in the end as if all steps had been made at once
-// when the period ended. Method: two schedulers are told the same; one of them makes all steps at
+// when the period ended. Method: two schedulers get the same events; one of them makes all steps at
 // once. All nodes are taken when a period ends, and nothing is woken between the steps but them, so
 // no pass makes a difference.
 class Pair {
@@ -189,14 +189,14 @@ class Pair {
     for (Scheduler* each : both()) each->step(now_, event);
     EXPECT_EQ(take(*stepping_), take(at_once_)) << "event " << event.index();
   }
-  // Its decisions. Which reasons are told depends on which passes were made before.
+  // Returns the decisions without reasons, which depend on the passes that were made before.
   static std::vector<Decision> take(Scheduler& scheduler) {
     std::vector<Decision> decisions = scheduler.take_decisions();
     std::erase_if(decisions,
                   [](const Decision& each) { return std::holds_alternative<Waits>(each); });
     return decisions;
   }
-  // What starts is ready at once.
+  // Jobs that start are ready at once.
   void wake(Scheduler& scheduler, std::vector<JobId>& started) {
     scheduler.step(now_, Wake{});
     for (const Decision& decision : take(scheduler)) {

@@ -1,4 +1,4 @@
-// Which jobs a pass tries first (3.2, 3.3, 9).
+// Tests of which jobs a pass tries first (3.2, 3.3, 9).
 #include "scheduler/testing/rule_test.h"
 
 #include <cstdint>

@@ -27,7 +27,7 @@ class QuirkRules : public RuleTest {
     request.time_limit = std::chrono::minutes{minutes};
     return request;
   }
-  // Of a pending job, in seconds; -1 = no start is expected.
+  // Returns the expected start of a pending job, in seconds; -1 = none is expected.
   static std::int64_t expected(const Driver& driver, std::int64_t id) {
     const auto start = driver.view(id).expected_start;
     return start ? (*start - at(0)) / std::chrono::seconds{1} : -1;

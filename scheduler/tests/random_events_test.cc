@@ -5,8 +5,8 @@
 // published is what the core does, now, ahead, and when it is played; and what a new leader
 // restores is what was published.
 //
-// KUBEGANG_LONG: a million events per test. KUBEGANG_RANDOM_EVENTS: so many per test. KUBEGANG_SEED
-// repeats one run, with KUBEGANG_TRACE it tells its events and decisions.
+// KUBEGANG_LONG: a million events per test. KUBEGANG_RANDOM_EVENTS: the number of events per test.
+// KUBEGANG_SEED repeats one run, with KUBEGANG_TRACE it tells its events and decisions.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -47,17 +47,17 @@ struct Looks {
 //
 // * `watch_`, which keeps books of its own from events and decisions and finds contradictions
 //   (watch.h);
-// * `twin_`, which is told the same and never asked anything: decisions and plans must be equal, or
-//   a question has changed something;
+// * `twin_`, which gets the same events and is never asked anything: decisions and plans must be
+//   equal, or a question has changed something;
 // * `simulated_`, with own timing only, whose run(t) is not published: it works run(t) out lazily
 //   and must decide the same;
-// * `starter_`, with told timing only, of which nobody asks when jobs will start: a pass of its
+// * `starter_`, with told timing only, which is never asked when jobs will start: a pass of its
 //   backfill may end early, and must have started the same jobs;
 // * new leaders, made now and then from what is published at the moment and thrown away;
 // * a new leader that is made from what `stored_` has kept, and is played on beside the old one;
 // * a scheduler that is brought to the present by `history_` and then played ahead.
 //
-// Each step moves time, tells one event, and checks. All choices come from one generator, so a seed
+// Each step moves time, sends one event, and checks. All choices come from one generator, so a seed
 // is a run; a check that makes a choice of its own (check()) is part of it.
 class RandomRun {
  public:
@@ -78,7 +78,7 @@ class RandomRun {
     watch_.on_event({}, begun);
     stored_.on_event({}, begun);
     for (const NodeSpec& spec : world_.nodes) watch_.on_event({}, NodeUpdate{spec});
-    // Whatever the scheduler is told: the run's own events, and those by which the driver answers
+    // Sees all events of the scheduler: the run's own, and those by which the driver answers
     // decisions.
     driver_.on_event = [this](base::Instant now, const Event& event) {
       watch_.on_event(now, event);
@@ -152,10 +152,10 @@ class RandomRun {
     begin(*simulated_);
   }
 
-  // Its own wakes, at which it works out what the other one knows already, decide nothing.
+  // Own wakes, at which it works out what the other one knows already, decide nothing.
   void step_simulated(base::Instant now, const Event& event) {
     if (!simulated_) return;
-    // Only wakes before `now`: at `now` it is told the event, which may be a wake itself.
+    // Only wakes before `now`: at `now` it gets the event, which may be a wake itself.
     while (const auto due = simulated_->next_due()) {
       if (*due >= now) break;
       simulated_->step(*due, Wake{});
@@ -277,14 +277,14 @@ class RandomRun {
     from.erase(from.begin() + static_cast<std::ptrdiff_t>(index));
     return id;
   }
-  // Any job that has not ended: most events may come for a job in any state, and must do nothing
-  // where they make no sense.
+  // Any job that has not ended: most events may come for a job in any state, and must have no
+  // effect if they make no sense.
   std::optional<JobId> any() {
     const std::vector<JobId> ids = core().jobs();
     if (ids.empty()) return std::nullopt;
     return ids[static_cast<std::size_t>(pick(static_cast<int>(ids.size())))];
   }
-  // Of the holds that no spec says a single one is stored.
+  // Only one of the holds that are not in the spec is stored.
   bool is_held_by_system(JobId id) const {
     const auto view = core().job(id, driver_.now());
     const Reason reason = view ? view->reason : Reason::kNone;
@@ -353,7 +353,7 @@ class RandomRun {
         break;
       case 8:
         // An end that the scheduler has not asked for. The pods are gone at once, or the end of the
-        // processes, or of the node, is told first and the pods go later.
+        // processes, or of the node, comes first and the pods go later.
         if (const auto id = any(); id && allocated(*id)) {
           if (pick(3) == 0) {
             tell(JobEnding{*id, pick(2) == 0 ? JobState::kFailed : JobState::kNodeFail, 1});
@@ -403,7 +403,7 @@ class RandomRun {
     }
   }
 
-  // Every third job waits for some of those before it, known or not.
+  // Every third job waits for some of those before it, known or unknown.
   void submit_one() {
     const JobId id{next_id_++};
     JobRequest request = random_request(prng_, id, world_, driver_.now());
@@ -533,7 +533,7 @@ class RandomRun {
     }
   }
 
-  // Brings a new scheduler to where the core is, by everything that the core was told.
+  // Brings a new scheduler to where the core is, by all events of the core.
   void replay(Scheduler& scheduler) const {
     begin(scheduler);
     for (const auto& [now, event] : history_) {
@@ -552,7 +552,7 @@ class RandomRun {
     replay(played);
     base::Instant t = driver_.now();
     // 20 looks over 34 s, a little more than one of the longest slices. Slices of 5, 7 and 30 s are
-    // no multiples of the step, so the looks fall into different parts of slots.
+    // not multiples of the step, so the looks fall into different parts of slots.
     for (int i = 0; i < 20; ++i) {
       t += seconds(1.7);
       while (const auto due = played.next_due()) {
@@ -612,8 +612,8 @@ class RandomRun {
     });
   }
 
-  // A leader that was lost while it wrote left some nodes with the timetable before. What they say
-  // together may be impossible; the lists of the new leader are sound all the same, now and later.
+  // A leader that was lost while it wrote left some nodes with the timetable before. Together these
+  // may be impossible; the lists of the new leader are sound all the same, now and later.
   void check_leader_of_a_mixture() {
     const base::Instant now = driver_.now();
     Scheduler other{Options{}};
@@ -725,7 +725,7 @@ class RandomRun {
   Watch watch_;
   StoredJobs stored_;
   Scheduler twin_;
-  // An event that the core was told since it began; nothing = its plans were taken.
+  // An event of the core since it began; nullopt = its plans were taken.
   struct Told {
     base::Instant at;
     std::optional<Event> event;

@@ -201,14 +201,14 @@ TEST_F(Reasons, BadConstraintsNameWhatNodesLack) {
   EXPECT_EQ(told({named}, 1), never + "not all nodes that it names exist");
 }
 
-// The time is told in UTC. It is told again when it is another one, and not whenever the job is
-// looked at.
+// The time is reported in UTC, once more when it changes, and not whenever the job is looked
+// at.
 TEST_F(Reasons, BeginTime) {
   JobRequest request = job(1, 1);
   request.begin_time = at(61);
   EXPECT_EQ(told({request}, 1), "may start at 1970-01-01T00:01:01Z at the earliest");
   EXPECT_EQ(reason, Reason::kBeginTime);
-  // A fact that stays: later, and in another configuration, nothing of it is told again.
+  // A fact that stays: later, and in another configuration, it is not reported again.
   Driver driver{c, four, make_replay()};
   driver.step(at(1), Submit{request});
   EXPECT_EQ(last_word(driver, 1), "may start at 1970-01-01T00:01:01Z at the earliest");
@@ -233,8 +233,8 @@ TEST_F(Reasons, Held) {
   EXPECT_EQ(reason, Reason::kJobHeldAdmin);
 }
 
-// MaxBatchRequeue=1: after the first loss of a node it starts again, the second one holds it. What
-// its user or a preemptor does to it does not count.
+// MaxBatchRequeue=1: after the first loss of a node it starts again, the second one holds it.
+// Actions of its user or a preemptor do not count.
 TEST_F(Reasons, HeldAfterTooManyNodeFailures) {
   c.cluster.queue.max_batch_requeue = 1;
   Driver driver{c, four, make_replay()};
@@ -275,8 +275,8 @@ TEST_F(Reasons, PartitionLimits) {
   EXPECT_EQ(reason, Reason::kMaxMemPerLimit);
 }
 
-// More CPUs than a partition has, drained nodes included: the job waits and blocks nobody, also
-// while too few nodes are left for it.
+// More CPUs than a partition has, drained nodes included: the job waits and blocks no other job,
+// also while too few nodes are left for it.
 TEST_F(Reasons, PartitionCpus) {
   std::vector<NodeSpec> one_drained = four;
   one_drained[3].state = NodeState::kDrain;
@@ -325,8 +325,8 @@ TEST_F(Reasons, QosNodeLimit) {
   EXPECT_EQ(reason, Reason::kNone);
 }
 
-// A job with several records says once what came of all of them, and nothing when that is what it
-// said before.
+// A job with several records says once what came of all of them, and nothing if that has not
+// changed.
 TEST_F(Reasons, OneWordPerPassOfAJobInTwoPartitions) {
   c.partitions = {partition("p", {four[0], four[1]}, OverSubscribe::kNo),
                   partition("q", {four[2], four[3]}, OverSubscribe::kNo)};

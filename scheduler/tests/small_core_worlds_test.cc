@@ -1,5 +1,5 @@
 // Every small world of cores: two nodes of two cores, up to three jobs (KUBEGANG_LONG: four),
-// CR_Core, GANG, a high partition over a low one whose jobs are suspended, cancelled or requeued
+// CR_Core, GANG, a high partition over a low one whose jobs are suspended, canceled or requeued
 // under it, against a model that is written to be understood. The model says on which cores a job
 // is placed (4.5 to 4.7, 4.11), which jobs run after every event (chapter 6) and which have to end
 // (6.4, 6.11). small_worlds_test.cc does the same for whole nodes. Each world is played with told
@@ -277,14 +277,14 @@ class CoreModel {
     return std::any_of(kNodes.begin(), kNodes.end(),
                        [&](Units node) { return (node & a.units) != 0 && (node & b.units) != 0; });
   }
-  // Jobs that have ended hold no cores, so they are no rivals.
+  // Jobs that have ended hold no cores, so they are not rivals.
   bool has_rivals(const CoreJob& job) const {
     return std::any_of(jobs_.begin(), jobs_.end(), [&](const CoreJob& other) {
       return &other != &job && (other.units & job.units) != 0;
     });
   }
-  // Returns the jobs that must be turned together when the job comes, without it: its rivals,
-  // theirs, and so on, and all groups on their nodes, as no node is in two groups. Lists are
+  // Returns the jobs that must be turned together when the job comes, without it: its rivals, their
+  // rivals, and so on, and all groups on their nodes, as no node is in two groups. Lists are
   // merged: of the jobs that are next in their lists the one that was submitted first goes first.
   Group& merge(CoreJob& joins) {
     std::vector<List> lists;
@@ -504,7 +504,7 @@ class CorePlayer final : public SmallWorldPlayer {
     c.cluster.preempt_mode = world.mode;
     return c;
   }
-  // The scheduler and the model are told the same job.
+  // The scheduler and the model get the same job.
   void submit(int id, std::size_t index) override {
     const std::size_t kind = world_.jobs[index];
     const bool high = kind >= kShapes.size();

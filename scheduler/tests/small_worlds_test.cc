@@ -75,7 +75,7 @@ class Model {
     }
   }
 
-  // Its nodes are free at once, so holes are filled before the next pass can start a job there
+  // Frees its nodes at once, so that holes are filled before the next pass can start a job there
   // (6.8).
   void end(int id) {
     ModelJob& job = at(id);

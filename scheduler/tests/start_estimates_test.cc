@@ -11,8 +11,8 @@
 namespace sched::testing {
 namespace {
 
-// The main pass and the pass that estimates are told one by one, so that a test sees which of the
-// two said something.
+// The main pass and the pass that estimates come one by one, so that a test sees which of the two
+// decided something.
 class StartEstimateRules : public RuleTest {
  protected:
   StartEstimateRules() { c_.cluster.scheduler = SchedulerType::kBuiltin; }
@@ -187,7 +187,7 @@ TEST_F(StartEstimateRules, R8_3_AtMostFiftyJobs) {
   }
 }
 
-// What was estimated is taken back when nothing is known any longer, and with another scheduler.
+// An estimate is taken back when nothing is known any longer, and with another scheduler.
 TEST_F(StartEstimateRules, R8_3_AnEstimateThatHoldsNoLongerIsTakenBack) {
   begin_with(2);
   submit(0, limited(1, 2, 1));

@@ -133,15 +133,15 @@ Offer Attempt::offer_of(const CoreView& view) const {
 // nodes that changed since are looked at again.
 const Offer& Attempt::idle_offer() {
   const auto evaluate = [&](int rank) { return idle_cpus(rank); };
-  // The extra row decides which other partitions count as stacked, and the memo's key does not tell
-  // of it.
+  // The extra row decides which other partitions count as stacked, and the memo's key does not have
+  // it.
   if (options_.takes_extra_row) return fresh_offer(evaluate);
   return memo_.get(
       {.kind = OfferMemo::Kind::kIdle, .configuration_version = cluster_.configuration_version()},
       shape_, request_.nodes, evaluate);
 }
 
-// Remembered, unless cores are left out that the key does not tell of (exempt jobs, an extra row).
+// Remembered, unless cores are left out that are not in the key (exempt jobs, an extra row).
 const Offer& Attempt::view_offer(OfferMemo::Key key, const CoreView& view) {
   const auto evaluate = [&](int rank) { return compatible(rank) ? offered_cpus(rank, view) : 0; };
   if (options_.takes_extra_row || !exempt_.empty()) return fresh_offer(evaluate);
@@ -354,9 +354,9 @@ std::optional<Allocation> Attempt::place(const Found& found) const {
   return allocation;
 }
 
-// How many of its kind each node gives: what was asked of each node or for its tasks. Of a number
-// for the whole job the first nodes give as many as they have, but for one on each node that
-// follows; and then what is still missing.
+// Sets how many devices of a kind each node gives: what was asked of each node or for its tasks.
+// For a number for the whole job, the first nodes give as many as they have, but for one on each
+// node that follows, and then what is still missing.
 bool Attempt::give_devices(Allocation& allocation) const {
   if (shape_.kinds.empty() && !shape_.devices.all) return true;
   const DeviceBooks& books = occupancy_.devices();
@@ -415,7 +415,7 @@ std::optional<Allocation> Attempt::run(const AttemptOptions& options) {
   return place(*found);
 }
 
-// TEST_ONLY (3.8): all cores, all memory, no other job. What fits nowhere here can never run.
+// TEST_ONLY (3.8): all cores, all memory, no other job. A job that fits nowhere here can never run.
 std::optional<Allocation> Attempt::test_only() {
   ignores_others_ = true;
   const CoreView all{occupancy_};

@@ -5,13 +5,13 @@
 namespace sched::cons_tres {
 namespace {
 
-// Steps 4 and 5. As recorded, neither whole tasks nor --ntasks-per-node limit what is offered.
-// They only decide if the node offers anything at all. What it offers beyond is left to the choice
-// among nodes and to the layout of tasks.
+// Steps 4 and 5. As recorded, neither whole tasks nor --ntasks-per-node limit what is offered. They
+// only decide if the node offers anything at all. The choice among nodes and the layout of tasks
+// handle the rest.
 int limit_to_tasks(const Shape& shape, const NodeFacts& facts, int cpus) {
   if (shape.one_task_per_core) {  // no two of them begin on one core
     const int per_core = cpus_per_core(shape, facts);
-    // CPUs of the cores that one task takes whole. What is left of its last core is lost.
+    // CPUs of the cores that one task takes whole. The rest of its last core is lost.
     const int of_task = (shape.cpus_per_task + per_core - 1) / per_core * per_core;
     if (of_task > shape.cpus_per_task) cpus = cpus / of_task * shape.cpus_per_task;
   }
@@ -29,7 +29,7 @@ int limit_to_tasks(const Shape& shape, const NodeFacts& facts, int cpus) {
 int limit_to_memory(const Shape& shape, const NodeFacts& facts, int cpus, std::int64_t free) {
   switch (shape.memory.per) {
     case CountedPer::kNothing:
-    case CountedPer::kWholeNode:  // whether the node is free of others is a matter of verification
+    case CountedPer::kWholeNode:  // verification checks that no other job is there
       return cpus;
     case CountedPer::kNode:
       return shape.memory.amount <= free ? cpus : 0;

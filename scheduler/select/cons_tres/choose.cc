@@ -69,7 +69,7 @@ class Taker {
         {rem_cpus_, std::int64_t{shape_.min_gpu_cpus} * rem_nodes_, shape_.min_gpu_cpus_of_job});
   }
 
-  // Leaves one core's CPUs for each node that must still follow. Of 10 CPUs on three nodes at
+  // Leaves one core's CPUs for each node that must still follow. For 10 CPUs on three nodes at
   // least, a first node that offers 10 gives 8.
   void take(int rank) {
     int cpus = offer_.cpus(rank);
@@ -425,7 +425,7 @@ std::vector<Chosen> choose(const Offer& offer, const ChoiceRequest& request) {
   // small ones, count by count.
   const int min_nodes = request.shape.min_nodes;
   if (offer.count() <= min_nodes || !largest_suffice(offer, request.shape)) return {};
-  // Of a job with devices, CPUs and GPUs together.
+  // For a job with devices: CPUs and GPUs together.
   const auto resources = [&](int rank) {
     return request.devices ? request.devices(rank).resources : offer.cpus(rank);
   };
@@ -434,7 +434,7 @@ std::vector<Chosen> choose(const Offer& offer, const ChoiceRequest& request) {
     most = std::max(most, resources(rank));
   }
   Offer rest = offer;
-  // Nodes that offer at most so many are left out. It ends when the job fits, or when so few
+  // Nodes that offer at most `count` are left out. It ends when the job fits, or when so few
   // nodes are left that it must have them all.
   for (int count = 1; count < most; ++count) {
     bool changed = false;

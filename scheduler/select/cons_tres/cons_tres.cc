@@ -33,8 +33,8 @@ class BooksCopy final : public Chooser {
   OfferMemo memo_;
 };
 
-// The selector's own books with jobs taken away. Questions go to the selector as ever, and see them
-// so until the trial ends.
+// The selector's own books with jobs taken away. Questions go to the selector as usual, and see the
+// books without these jobs until the trial ends.
 class TrialOfBooks final : public Selector::Trial {
  public:
   TrialOfBooks(const Cluster& cluster, Occupancy& occupancy)

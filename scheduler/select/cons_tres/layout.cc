@@ -134,7 +134,7 @@ std::vector<SocketFree> fewest_sockets(const std::vector<SocketFree>& sockets, i
     for (std::size_t other = end; other-- > count;) {
       if (sockets[other].free >= best[i].free) break;
       if (held - best[i].free + sockets[other].free < cores) continue;
-      // Of equal sockets the first.
+      // Takes the first of equal sockets.
       while (other > count && sockets[other - 1].free == sockets[other].free) --other;
       held += sockets[other].free - best[i].free;
       best[i] = sockets[other];
@@ -267,10 +267,10 @@ int occupied_cpus(const Shape& shape, const NodeFacts& node, const NodeTasks& ta
   return std::max(tasks.cpus, std::min(tasks.tasks * of_task, node.cores_count() * per_core));
 }
 
-// A job with devices picks among as many cores as its tasks need (R11.3b).
-// The last core of the socket that has the most is given up until so many are left, of equals the
-// first socket's (recorded: rnd_gres_102, where one task on two sockets of 4 cores gets core 4, and
-// three get 0, 4 and 5; rnd_gres_220, where two tasks on two nodes get core 6 and core 4).
+// A job with devices picks among as many cores as its tasks need (R11.3b). The last core of the
+// socket that has the most is given up until `cores` are left, among equals the first socket's
+// (recorded: rnd_gres_102, where one task on two sockets of 4 cores gets core 4, and three get 0, 4
+// and 5; rnd_gres_220, where two tasks on two nodes get core 6 and core 4).
 CoreSet evened_out(const NodeFacts& node, CoreSet free, int cores) {
   while (cores != kAllCores && free.count() > cores) {
     CoreSet fullest;

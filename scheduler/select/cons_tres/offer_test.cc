@@ -36,7 +36,7 @@ TEST(Offer, FindsTheTightestNode) {
   EXPECT_EQ(offer.tightest(3, 4, 0), -1);  // nothing is not enough for nothing
 }
 
-// Random changes of so many nodes, and after each a random stretch, compared with a plain sum and a
+// Makes random changes of nodes, and after each compares a random stretch with a plain sum and a
 // plain search.
 void compare_with_a_look_at_each(int nodes, int rounds) {
   constexpr std::uint64_t kSeed = 20260301;

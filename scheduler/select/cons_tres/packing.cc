@@ -150,8 +150,8 @@ void Packing::came(RowJob& job) {
 void Packing::leaves(const RowJob& job) {
   if (!count_change()) return;
   const std::size_t index = index_of(job);
-  // Its cores are free for the jobs behind it on these nodes: they may move to a row further in
-  // front.
+  // The job's cores are free for the jobs behind it on these nodes: they may move to a row further
+  // in front.
   mark_unknown(job, index + 1);
   entries_.erase(entries_.begin() + static_cast<std::ptrdiff_t>(index));
   for (const RankCores& node : job.nodes) {

@@ -16,7 +16,7 @@ constexpr CoreSet kNothingUsed{};
 
 }  // namespace
 
-// Rows at the end that hold jobs stay. What any row holds is kept by node only from the second row
+// Rows at the end that hold jobs stay. The union of rows is kept by node only from the second row
 // on: with a single one it is that row's cores.
 void PartitionRows::set_count(int count) {
   const auto wanted = static_cast<std::size_t>(count);
@@ -187,8 +187,8 @@ bool PartitionRows::stacked() const {
 
 // R4.11: all jobs are taken out and put back, first fit, in the order of their first node, first
 // core and CPUs asked for. There is nothing to do if no job left since, or if the first row holds
-// everything. The packing is put off until rows are looked at, so many jobs that end at one instant
-// cost one packing.
+// everything. The packing is put off until rows are looked at, and many jobs that end at one
+// instant cost one packing.
 //
 // Why jobs are moved at all: on a node of 4 cores with two rows, A holds cores 0 and 1 of the first
 // row and B those of the second, C holds cores 2 and 3 of the first and D those of the second. When
@@ -269,7 +269,7 @@ void PartitionRows::pack_from_scratch() {
     remember(*job, row);
     sort_densest_first();
   }
-  // The jobs put so far get their rows back; the others have not lost theirs.
+  // The jobs put so far get their rows back; the others have not lost their rows.
   if (rows_before.size() < order.size()) {  // 3
     packing_.forget();
     for (std::size_t i = 0; i < rows_before.size(); ++i) order[i]->row = rows_before[i];
@@ -393,7 +393,7 @@ std::unique_ptr<PartitionRows> PartitionRows::packed_copy(int count) {
 
 void PartitionRows::begin_trial() {
   CHECK(!in_trial_);
-  pack();  // what is due anyway is no part of the trial
+  pack();  // what is due anyway is not part of the trial
   in_trial_ = true;
 }
 

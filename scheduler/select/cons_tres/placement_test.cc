@@ -300,7 +300,7 @@ TEST(Placement, BlocksRespectTasksPerSocket) {
   EXPECT_EQ(w.ask({.nodes = 1, .tasks = 3, .per_socket = 2}).where, "n1:0-1,4");
 }
 
-// 15 CPUs on nodes of 8. What a node offers is not rounded to whole tasks (4.6 step 4, recorded): 8
+// 15 CPUs on nodes of 8. A node's offer is not rounded to whole tasks (4.6 step 4, recorded): 8
 // of n1 hold two tasks and a part of a third. Where memory is charged per CPU, it is: 6 + 6 + 3.
 TEST(Placement, TasksMayEndInAPartOfTheirCpus) {
   for (const bool memory : {false, true}) {
@@ -499,7 +499,7 @@ TEST(Memory, WholeNodesAreChargedForAllTheirCpus) {
   EXPECT_EQ(w.ask({.tasks = 1, .mem_per_cpu = 100, .exclusive = true}).where, "n1:0-3@400");
 }
 
-// 3.8: TEST_ONLY asks if the job could ever run. What A holds does not count; the size of the node
+// 3.8: TEST_ONLY asks if the job could ever run. A's memory does not count; the size of the node
 // does.
 TEST(Memory, TestOnlyIgnoresWhatOthersHold) {
   ClusterParameters parameters = plain();

@@ -70,8 +70,8 @@ class RandomWorld {
         ask_in_trial();
         break;
       default:
-        // A restart packs the same jobs anew, in job-table order: the invariants must hold for that
-        // layout, too.
+        // A restart packs the same jobs again, in job-table order: the invariants must hold for
+        // that layout, too.
         if (pick(10) == 0) world_.restart();
         break;
     }
@@ -303,8 +303,8 @@ class RandomWorld {
     }
   }
 
-  // Two jobs on one node. What is forbidden follows from their classes, their partitions, and
-  // whether something would stop one of them.
+  // Two jobs on one node. Their classes, their partitions, and whether something would stop one of
+  // them decide what is forbidden.
   void check_pair(const std::pair<const Held*, CoreSet>& a,
                   const std::pair<const Held*, CoreSet>& b) {
     const Ask &left = a.first->ask, &right = b.first->ask;

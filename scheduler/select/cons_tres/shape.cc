@@ -93,7 +93,7 @@ void resolve_devices(const ClusterParameters& cluster, const PartitionConfig& pa
 }
 
 // CPUs over all nodes and CPUs on each node. CPUs that a limit of memory per CPU adds to each task
-// are no matter of single nodes where the tasks are counted (recorded). For example, 4 tasks of 2
+// do not matter on single nodes where the tasks are counted (recorded). For example, 4 tasks of 2
 // CPUs on two nodes need 8 CPUs in all and 2 on each node at least; with --ntasks-per-node=2
 // instead of the number of tasks, 8 in all and 4 on each.
 void resolve_cpus(const JobRequest& asked, Shape& shape) {
@@ -175,8 +175,8 @@ Shape make_shape(const Cluster& cluster, const SelectRequest& request) {
   shape.req_nodes = request.req_nodes;
   shape.one_node = asked.max_nodes == 1;
   shape.tasks = asked.tasks.value_or(0);
-  // More nodes than tasks are of no use. Of one task alone that holds with devices, and where CPUs
-  // make no tasks (--overcommit): a further node would get no CPU.
+  // More nodes than tasks are useless. For a single task this holds with devices, and if CPUs make
+  // no tasks (--overcommit): a further node would get no CPU.
   const bool one_task_counts = asks_for_devices(asked) || shape.overcommit;
   shape.max_nodes = shape.tasks > 1 || (shape.tasks == 1 && one_task_counts)
                         ? std::min(request.max_nodes, std::max(shape.tasks, request.min_nodes))

@@ -1,5 +1,5 @@
-// Which jobs may be stacked on which: rows (R4.8 to R4.13), node classes (R4.14 to R4.17), the
-// tests in turn (4.5.2), and the user's suspension (T10, T11).
+// Tests of which jobs may be stacked on which: rows (R4.8 to R4.13), node classes (R4.14 to R4.17),
+// the tests in turn (4.5.2), and the user's suspension (T10, T11).
 #include <gtest/gtest.h>
 
 #include "scheduler/select/cons_tres/testing/world.h"

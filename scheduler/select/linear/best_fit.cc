@@ -41,7 +41,7 @@ class BestFit {
   // 3. If only big nodes will do, take the biggest ones wherever they are.
   // 4. Otherwise take from the best run, then from the next best, until the job has enough.
   // 5. With --contiguous one run must do.
-  // 6. Of a range of node counts, fewer than wished for are accepted, down to the minimum.
+  // 6. With a range of node counts, fewer than wished for are accepted, down to the minimum.
   std::optional<std::vector<int>> run() {
     find_runs();
     if (prefers_big_nodes()) {
@@ -129,8 +129,8 @@ class BestFit {
       least = std::min(least, cpus_.cpus(rank));
       most = std::max(most, cpus_.cpus(rank));
     }
-    // If the smallest nodes cannot bring the CPUs together, where nodes lie does not count any
-    // more.
+    // If the smallest nodes cannot bring the CPUs together, where nodes lie no longer
+    // counts.
     return least < most && rem_cpus_ > static_cast<long long>(least) * rem_nodes_;
   }
 

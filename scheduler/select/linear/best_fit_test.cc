@@ -73,8 +73,8 @@ TEST(LinearBestFit, GrowsAroundTheRequiredNodes) {
   EXPECT_EQ(fit("X.xx.xX", exactly(3)), "#....##");
 }
 
-// 4.4.4 step 3: when the job needs more CPUs than so many of the smallest nodes have, the biggest
-// nodes are taken, of equals those of higher rank.
+// 4.4.4 step 3: if the job needs more CPUs than that number of smallest nodes has, the biggest
+// nodes are taken, among equals those of higher rank.
 TEST(LinearBestFit, PrefersBigNodesWhenSmallOnesWouldNotDo) {
   EXPECT_EQ(fit("xxxx", {.min = 2, .req = 2, .max = 2, .cpus = 10}, {4, 8, 4, 8}), ".#.#");
   EXPECT_EQ(fit("xxxx", {.min = 1, .req = 1, .max = 1, .cpus = 8}, {4, 8, 4, 8}), "...#");

@@ -48,7 +48,7 @@ int Linear::min_cpus(const SelectJob& job) const {
 // Returns the nodes where at most these numbers of jobs run and are there, and none refuses to be
 // stacked.
 NodeSet Linear::with_jobs(const NodeSet& nodes, int run_limit, int total_limit) const {
-  // The total is no matter where all jobs that are there run.
+  // The total does not matter if all jobs that are there run.
   const bool counts_total = total_limit < kUnlimited && books_.has_stopped();
   if (!counts_total && run_limit < NodeBooks::kRunningMax) {
     return nodes & books_.with_running(run_limit);
@@ -74,7 +74,7 @@ void Linear::leave_out_full(const SelectRequest& request, NodeSet& nodes) const 
   }
 }
 
-// 4.4.2: the nodes that a job could take within these limits of others that run there and are
+// 4.4.2: returns the nodes that a job could take within these limits of other jobs that run and are
 // there.
 NodeSet Linear::count(const SelectRequest& request, const NodeSet& nodes, int run_limit,
                       int total_limit) const {
@@ -330,8 +330,8 @@ SelectOutcome Linear::select(const SelectRequest& request) {
   if (shares_devices(*request.job->request)) return {};
   SelectOutcome outcome;
   if (request.mode == SelectMode::kTestOnly) {
-    // 3.8, 4.4.2: neither jobs nor memory matter. What asks per CPU for more memory than a node has
-    // waits forever, as in Slurm 22.05; what asks so per node was sorted out before (4.2.2).
+    // 3.8, 4.4.2: neither jobs nor memory matter. A job with more memory per CPU than a node has
+    // waits forever, as in Slurm 22.05; more memory per node was refused before (4.2.2).
     if (auto nodes = fit(request, request.nodes)) outcome.allocation = allocate(request, *nodes);
     return outcome;
   }

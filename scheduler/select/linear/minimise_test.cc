@@ -189,8 +189,8 @@ TEST(Preemptor, TakesNobodyWhenAllWouldNotSuffice) {
         driver.step(at(0), Submit{with_memory(job(3, 1, "mid"), 5000)});
         driver.step(at(0), Pass{});
         driver.take_log();
-        // Job 1 keeps 5,000 of its node's 8,000 MiB and is no candidate, so three nodes with 5,000
-        // cannot come free.
+        // Job 1 keeps 5,000 of its node's 8,000 MiB and is not a candidate, so three nodes with
+        // 5,000 cannot come free.
         driver.step(at(1), Submit{with_memory(job(4, 3, "high"), 5000)});
         driver.step(at(1), Pass{});
         EXPECT_EQ(driver.view(4).state, JobState::kPending);

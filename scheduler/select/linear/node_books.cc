@@ -110,8 +110,8 @@ void NodeBooks::go_on(const SelectJob& job) {
   });
 }
 
-// Returns true if the node, were it empty, had the memory. What jobs there hold is not looked at:
-// the question is only asked about nodes without jobs.
+// Returns true if the node, were it empty, had the memory. Jobs there are not looked at: the
+// question is only asked about nodes without jobs.
 bool NodeBooks::is_roomy(const CountedDemand& demand, int rank) const {
   const std::int64_t capacity = memory_.capacity(rank);
   return demand.charge(cluster_.spec_at(rank).cpus, capacity) <= capacity;
@@ -133,7 +133,7 @@ const NodeSet& NodeBooks::roomy(const CountedDemand& demand) const {
 
 void NodeBooks::node_changed(int rank) {
   memory_.set_capacity(rank, cluster_.spec_at(rank).memory.value());
-  // Memory changes in Kubernetes with the pods of others, so the sets are mended and not forgotten.
+  // Memory changes in Kubernetes with other pods, so the sets are mended and not forgotten.
   for (Roomy& known : roomy_) known.nodes.assign(rank, is_roomy(known.demand, rank));
 }
 

@@ -166,7 +166,7 @@ std::string World::start(const std::string& name, const Ask& ask) {
   CHECK(!jobs_.contains(name), name);
   auto job = make_job(ask);
   SelectOutcome outcome = select(*job, ask);
-  // A selection that needs victims is no start: a test that wants one asks, ends them, and starts.
+  // A selection with victims is not a start: a test that wants one asks, ends them, and starts.
   if (!outcome.allocation || !outcome.victims.empty()) return "";
   job->allocation = *std::move(outcome.allocation);
   job->select.allocation = &job->allocation;
