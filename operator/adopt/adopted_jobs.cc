@@ -64,7 +64,7 @@ bool says_only_why(kube::BatchJobStatus stored, kube::BatchJobStatus wanted) {
 
 // Returns true if the numbers of its pods are about to change by themselves: pods are made, become
 // ready, or end, or all have ended and the end of their Job is still to be stored. A pod that has
-// ended is no sign of that while others go on. The three numbers are those of the record.
+// ended does not show that while others go on. The three numbers are those of the record.
 bool is_in_motion(const JobRecord& record, std::int32_t active, std::int32_t ready,
                   std::int32_t terminating) {
   if (terminating > 0) return true;
@@ -198,7 +198,7 @@ void AdoptedJobs::drop_if_unknown(const std::string& uid) {
   }
 }
 
-// Labels are anybody's to write, so pods of other namespaces do not count.
+// Any user may write labels, so pods of other namespaces do not count.
 void AdoptedJobs::count_orphans(const Adopted& adopted, BatchView& view) {
   for (const auto& [pod, is_ending] : adopted.orphans) {
     if (pod.ns != adopted.object->metadata.ns) continue;
@@ -236,7 +236,7 @@ void AdoptedJobs::answered(const JobCreated& outcome, base::Instant now) {
                                                           .unseen_since = now});
     if (is_new && entry->second.attempt == 0) tell_run_otherwise(adopted);
     if (is_new || !has_failed(entry->second.status)) return;
-    // An attempt that has failed has this name: somebody edited its label.
+    // An attempt that has failed has this name: its label was edited.
     adopted.creation.failed(now);
     adopted.refusal = "the kubegang Job " + job.metadata.name +
                       " has failed, and its labels say that it was another attempt";
@@ -303,7 +303,7 @@ void AdoptedJobs::look(const std::string& uid, Adopted& adopted, Means& means, b
   const bool has_ended = kube::is_finished(adopted.status.stored());
   if (!has_ended) adopted.ended_since = base::kNever;
   if (object.metadata.deletion_timestamp || has_ended) {
-    // It says nothing new. What was wanted before is no longer: another leader may have written the
+    // It says nothing new. The status wanted before is void: another leader may have written the
     // end, and the API server refuses every status that takes an end back.
     adopted.status.wanted() = adopted.status.stored();
     // The dependents of one that is being deleted are the garbage collector's.
@@ -444,7 +444,7 @@ BatchView AdoptedJobs::view_without_job(Adopted& adopted, const FailedAttempts& 
       return {.phase = Phase::kStopping, .active = job.active, .terminating = job.terminating};
     }
     if (!job.taken_away) continue;
-    // Its name is not free yet, and how long a finalizer keeps it is not up to us.
+    // The Job's name is not free yet, and how long a finalizer keeps it is not known.
     return {.phase = Phase::kWaiting,
             .reason = "BeingDeleted",
             .message = "the kubegang Job " + job.key.name +
@@ -571,11 +571,11 @@ bool AdoptedJobs::may_inform(const std::string& uid, Adopted& adopted, Means& me
 // Writes by four degrees, since each write of a batch Job costs the API server as much as one of a
 // kubegang Job:
 //
-// 1. What clients wait for goes out at once (is_urgent): an end, a suspension, a count of failures.
-//    Complete and its SuccessCriteriaMet are one write, as are Failed and its FailureTarget: the
-//    API server demands both, not one after the other.
+// 1. Changes that clients wait for go out at once (is_urgent): an end, a suspension, a count of
+//    failures. Complete and its SuccessCriteriaMet are one write, as are Failed and its
+//    FailureTarget: the API server demands both, not one after the other.
 // 2. Numbers of pods that stay as they are, above all those of a gang that has started, wait for a
-//    moment, and behind the writes for which pods wait. What comes later is always more exact.
+//    moment, and behind the writes for which pods wait. A later write is always more exact.
 // 3. Numbers that are about to change wait longer, most of them until they have.
 // 4. Mere reasons go out once a minute for each object. They share the budget with 3.
 void AdoptedJobs::write(const std::string& uid, Adopted& adopted, Means& means, base::Instant now,

@@ -37,7 +37,7 @@ class AdoptedJobsTest : public testing::Test {
         nlohmann::json{{"spec", {{"restartPolicy", "Never"}, {"containers", {container}}}}}};
     budget_.restore(now_);
   }
-  // As the informer tells of it.
+  // Shows the object as the informer would.
   void show(const kube::BatchJob& object) {
     Changes<kube::BatchJob> changes;
     changes[kube::key_of(object.metadata)] = std::make_shared<const kube::BatchJob>(object);
@@ -129,7 +129,7 @@ class AdoptedJobsTest : public testing::Test {
     job.status.run_time = kube::RunTime{seconds{10}, now_};
     adopted_.observe_ended(job);
   }
-  // As another leader tells it, which has seen more: etcd was restored since.
+  // Shows the end by another leader, which has seen more: etcd was restored since.
   void another_leader_completes() {
     batch_.status = batch_status_after(batch_.spec, batch_.status,
                                        {.phase = BatchView::Phase::kComplete, .since = now_}, now_);
@@ -180,8 +180,8 @@ TEST_F(AdoptedJobsTest, AJobThatIsNeverSeenIsMadeAgain) {
   EXPECT_THAT(due(), SizeIs(1));
 }
 
-// A gang that starts in seconds is told once, when its pods are ready, and not at each step on the
-// way: with thousands of Jobs each write counts.
+// A gang that starts in seconds is reported once, when its pods are ready, and not at each step on
+// the way: with thousands of Jobs each write counts.
 TEST_F(AdoptedJobsTest, AStartIsToldOnceItsPodsAreReady) {
   show();
   const kube::Job job = made(due(), "one");
@@ -213,7 +213,7 @@ TEST_F(AdoptedJobsTest, APodThatIsNotReadyForLongIsTold) {
   EXPECT_EQ(writes_after(seconds{3}), 2);
 }
 
-// What it waits for is then more likely the API server.
+// It then waits more likely for the API server.
 TEST_F(AdoptedJobsTest, APodThatIsNotReadyIsToldLaterWhileOtherWritesWait) {
   show();
   const kube::Job job = made(due(), "one");
@@ -277,8 +277,8 @@ TEST_F(AdoptedJobsTest, JobsAreMadeAsFarAsThereIsRoom) {
   EXPECT_EQ(made_with(5), "") << "they are under way";
 }
 
-// Users and other controllers wait for the end of a Job: it is told even if nothing else may be
-// written.
+// Users and other controllers wait for the end of a Job: it is written even if nothing else may
+// be.
 TEST_F(AdoptedJobsTest, AnEndNeedsNeitherTimeNorRoom) {
   show();
   kube::Job job = made(due(), "one");
@@ -463,7 +463,7 @@ TEST_F(AdoptedJobsTest, AnEndThatAnotherLeaderHasToldStands) {
   EXPECT_EQ(adopted_.next_due(now_ + minutes{1}), base::kNever);
 }
 
-// As above: another leader has told the end while a kubegang Job exists, which must not run then.
+// As above: another leader has stored the end while a kubegang Job exists, that must not run.
 TEST_F(AdoptedJobsTest, WhatHasEndedDoesNotStartAgain) {
   show();
   answer(made(due(), "one"));
@@ -524,7 +524,7 @@ TEST_F(AdoptedJobsTest, OfTwoUnfinishedAttemptsTheSecondIsDeleted) {
   EXPECT_THAT(due(), IsEmpty());
 }
 
-// It was cancelled, or ran out of time: the same would happen again, or its user wants it so.
+// It was canceled, or ran out of time: the same would happen again, or its user wants it so.
 TEST_F(AdoptedJobsTest, AnEndThatIsNoFailureOfTheProgramIsNotTriedAgain) {
   show();
   kube::Job job = made(due(), "one");
@@ -570,7 +570,7 @@ TEST_F(AdoptedJobsTest, ItsJobIsDeletedOnlyAsItWas) {
   ASSERT_THAT(first, SizeIs(1));
   EXPECT_EQ(std::get<DeleteJob>(first.front()).version, job.metadata.resource_version);
   job.metadata.resource_version = std::to_string(++version_);
-  // It was written meanwhile, so the first deletion cannot succeed any more.
+  // It was written meanwhile, so the first deletion can no longer succeed.
   adopted_.observe_ended(job);
   const auto again = due();
   ASSERT_THAT(again, SizeIs(1)) << "at once: the one before is refused";
@@ -581,7 +581,7 @@ TEST_F(AdoptedJobsTest, ItsJobIsDeletedOnlyAsItWas) {
   EXPECT_EQ(says(kube::kBatchComplete).substr(0, 4), "True");
 }
 
-// Its deletion is asked for every 10 s; that no watch shows it for 30 s counts all the same.
+// The deletion is asked for every 10 s; silence of the watch for 30 s counts all the same.
 TEST_F(AdoptedJobsTest, ASuspensionDoesNotWaitForAJobThatIsNeverSeen) {
   show();
   answer(made(due(), "one"));
@@ -594,7 +594,7 @@ TEST_F(AdoptedJobsTest, ASuspensionDoesNotWaitForAJobThatIsNeverSeen) {
   EXPECT_EQ(says(kube::kBatchSuspended), "True JobSuspended");
 }
 
-// A finalizer of others keeps our Job, whose gang is cancelled because of its deletion.
+// Another finalizer keeps the Job, and its gang is canceled because of its deletion.
 TEST_F(AdoptedJobsTest, ASuspensionDoesNotFailTheBatchJob) {
   show();
   kube::Job job = made(due(), "one");
@@ -654,8 +654,8 @@ TEST_F(AdoptedJobsTest, WhatIsRunOtherwiseIsToldOnce) {
   EXPECT_EQ(events_, (std::vector<std::string>{"RunOtherwise"}));
 }
 
-// A quota, say: it may be raised, so the operator tries again, but an event at each try would only
-// be noise.
+// For example a quota: it may be raised, so the operator tries again, but an event at each try
+// would only be noise.
 TEST_F(AdoptedJobsTest, ARefusalIsToldOnceAndTriedAgainLater) {
   show();
   (void)made(due(), "one");
@@ -672,7 +672,7 @@ TEST_F(AdoptedJobsTest, ARefusalIsToldOnceAndTriedAgainLater) {
   EXPECT_THAT(due(), SizeIs(1));
 }
 
-// That Job is none of ours: it must be left alone, and the batch Job must run all the same.
+// That Job is a user's: it must be left alone, and the batch Job must run all the same.
 // The name of the batch Job is taken by a Job of a user's own.
 TEST_F(AdoptedJobsTest, ATakenNameIsNotARefusal) {
   show();
@@ -685,7 +685,7 @@ TEST_F(AdoptedJobsTest, ATakenNameIsNotARefusal) {
   EXPECT_THAT(events_, IsEmpty());
 }
 
-// Its Job goes by garbage collection.
+// The Job goes by garbage collection.
 TEST_F(AdoptedJobsTest, OfADeletedBatchJobNothingIsMade) {
   show();
   answer(made(due(), "one"));

@@ -77,7 +77,7 @@ template <typename T>
 Outcome InstantServer::carry_out(const PatchStatus<T>& effect) {
   const kube::ObjectKey key = kube::key_of(effect.to->metadata);
   const auto found = of<T>().find(key);
-  // A fresh copy of the object, which is read only after a lost race; here nobody else writes.
+  // A fresh copy of the object, which is read only after a lost race; here no other writer exists.
   const base::Error unused{base::Code::kInternal, ""};
   if (found == of<T>().end()) {
     return StatusPatched<T>{key, effect.from->metadata.uid,
@@ -88,7 +88,7 @@ Outcome InstantServer::carry_out(const PatchStatus<T>& effect) {
   return StatusPatched<T>{key, object.metadata.uid, store(std::move(object)), unused};
 }
 
-// Its agent obeys at once.
+// The node's agent obeys at once.
 Outcome InstantServer::carry_out(const PutTimetable& effect) {
   kube::NodeTimetable object = *effect.object;
   const auto found = of<kube::NodeTimetable>().find(kube::key_of(object.metadata));
@@ -167,7 +167,7 @@ Outcome InstantServer::carry_out(const PinPod& effect) {
                    .result = base::Error{}};
 }
 
-// Likewise for pods of others, of which there are none.
+// The same for other pods, of which there are none.
 Outcome InstantServer::carry_out(const StopPod& effect) {
   return PodDeleted{effect.uid, effect.job_uid, {}};
 }
@@ -213,7 +213,7 @@ Outcome InstantServer::carry_out(const NotePod& effect) {
   return PodNoted{effect.uid, effect.job_uid, {}};
 }
 
-// Its pods stay: nothing collects them here.
+// The Job's pods stay: nothing collects them here.
 Outcome InstantServer::carry_out(const DeleteJob& effect) {
   remove<kube::Job>(effect.key);
   return JobDeleted{effect.key, {}};

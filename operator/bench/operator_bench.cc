@@ -31,14 +31,14 @@ constexpr int kNodes = 100;
 constexpr int kLives = 50;
 constexpr base::Duration kTick = std::chrono::milliseconds{1};  // between two steps, at least
 
-// Of this thread alone, which is the only one.
+// Returns the CPU time of this thread, which is the only one.
 double cpu_seconds() {
   timespec spent{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
   return static_cast<double>(spent.tv_sec) + 1e-9 * static_cast<double>(spent.tv_nsec);
 }
 
-// What the process has of memory, without code and other files.
+// Returns the memory of the process, without code and other files.
 double memory_mb() {
   std::ifstream file{"/proc/self/statm"};
   double size = 0;
@@ -226,8 +226,8 @@ void measure_selectors(int waiting) {
   report("a node that changes its zone", bench.run_for(seconds{1}), bench);
 }
 
-// One array of 100,000 tasks, of which as many run as may: 1,000. What its user asks of all of them
-// is one write of the Job.
+// One array of 100,000 tasks, of which as many run as may: 1,000. A request of its user for all of
+// them is one write of the Job.
 void measure_array() {
   constexpr int kArrayNodes = 1'000;
   std::printf("an array of 100000 tasks on %d nodes\n", kArrayNodes);

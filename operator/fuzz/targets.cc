@@ -139,7 +139,7 @@ void check_pod(const kube::Pod& pod) {
   }
 }
 
-// All in one cluster, as the newest specs. What is in force is legal.
+// All in one cluster, as the newest specs. The configuration in force is legal.
 void check_policies(std::string_view text) {
   const auto config = decoded<kube::SchedulerConfig>(text);
   const auto partition = decoded<kube::Partition>(text);

@@ -108,8 +108,8 @@ Json script_arguments(const kube::JobBatch& batch, bool is_again, bool is_instal
   return words;
 }
 
-// The volume, and the init container that fills it. What it may do is what the Pod Security profile
-// `restricted` allows, whatever the template's own containers do.
+// Adds the volume, and the init container that fills it, with no more rights than the Pod Security
+// profile `restricted` allows, whatever the template's own containers do.
 void bring_launcher(Json& spec, const std::string& image) {
   const Json mount{{"name", kVolume}, {"mountPath", kDirectory}};
   Json& volumes = spec["volumes"];

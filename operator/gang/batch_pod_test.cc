@@ -129,7 +129,7 @@ TEST(BatchPod, HasTheVariablesOfSbatch) {
   }
 }
 
-// SOURCE: recorded: the default counts, too; all memory of the nodes is no number.
+// SOURCE: recorded: the default counts, too; all memory of the nodes is not a number.
 TEST(BatchPod, SaysWhatMemoryIsAskedFor) {
   const auto asked = [](const sched::MemoryRequest& memory) {
     const auto all =
@@ -169,7 +169,7 @@ TEST(BatchPod, TheLauncherIsToldWhenToSendTheSignal) {
   EXPECT_THAT(arguments({{"name", "SIGUSR1"}}, std::nullopt), Not(HasSubstr("signal")));
 }
 
-// 64 MiB, a container's own, end MPI and data loaders. What stands there counts as memory.
+// 64 MiB, a container's own, end MPI and data loaders. Files there count as memory.
 TEST(BatchPod, SharedMemoryIsAsLargeAsTheMemoryOfTheJob) {
   kube::Job job = script_job({{"script", "#!/bin/sh\n"}});
   const json spec = pod_of(job, 1)["spec"];

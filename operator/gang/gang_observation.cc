@@ -119,8 +119,8 @@ const kube::ContainerStatus* stuck_container(const kube::Pod& pod) {
   return nullptr;
 }
 
-// kubelet has not said anything of the pod's containers. What kube-scheduler has yet to bind no
-// kubelet knows.
+// Returns true if kubelet has said nothing of the pod's containers. No kubelet knows a pod that
+// kube-scheduler has yet to bind.
 bool kubelet_is_silent(const kube::Pod& pod) {
   return pod.spec.node_name && pod.status.container_statuses.empty() &&
          pod.status.init_container_statuses.empty();
@@ -156,8 +156,8 @@ class Observer {
     // A gang without slots (its allocation could not be read) is neither finished nor complete.
     out_.all_finished = !view_.slots.empty();
     out_.all_succeeded = !view_.slots.empty();
-    // Nearly all pods of a gang are calm (SlotPod) at any time. What a calm pod says was worked out
-    // when it changed, so this costs a few operations for each.
+    // Nearly all pods of a gang are calm (SlotPod) at any time. The report of a calm pod was worked
+    // out when it changed, so this costs a few operations for each.
     for (std::size_t i = 0; i < view_.slots.size(); ++i) {
       const PodSlot& slot = view_.slots[i];
       const SlotPod& one = view_.pods[i];
@@ -235,7 +235,7 @@ class Observer {
                              (failed->message.empty() ? failed->reason : failed->message)});
       return;
     }
-    // A pod without a failed container (evicted before it started, say) counts as failed now.
+    // A pod without a failed container (such as evicted before its start) counts as failed now.
     const Instant at = failed != nullptr ? failed->finished_at.value_or(now_) : now_;
     const int exit_code = failed != nullptr ? failed->exit_code : 1;
     // The order matters: an evicted pod and one that ran out of memory have failed containers too.
@@ -348,8 +348,8 @@ class Observer {
   }
 
   void add_failure(Instant at, GangEnd failure) {
-    // Containers tell whole seconds. Among failures of one instant a loss counts first, since it is
-    // nobody's fault, and then the pod's order.
+    // Containers have times in whole seconds. Among failures of one instant a loss counts first,
+    // since no program caused it, and then the pod's order.
     const bool is_first = !out_.failure || at < failed_at_ ||
                           (at == failed_at_ && failure.lost_member && !out_.failure->lost_member);
     if (!is_first) return;

@@ -42,7 +42,7 @@ class GangObservationTest : public testing::Test {
                                   .started_at = at - seconds{10},
                                   .finished_at = at};
   }
-  // Its container cannot start, for this reason.
+  // The pod's container cannot start, for this reason.
   void waiting(const std::string& name, const std::string& reason) {
     kube::Pod& one = pod(name);
     one.status.phase = kube::PodPhase::kPending;
@@ -108,7 +108,7 @@ TEST_F(GangObservationTest, TheFirstFailureCounts) {
   EXPECT_TRUE(seen.all_finished);
 }
 
-// The exit code alone (137) would not tell that a deadline was set, and by whom it was reached.
+// The exit code alone (137) would not show that a deadline was set, and which pod reached it.
 TEST_F(GangObservationTest, AFailureQuotesWhyKubeletEndedThePod) {
   running("a", kSeen - seconds{100});
   ended("b", 137);
@@ -210,7 +210,7 @@ TEST_F(GangObservationTest, KubeletsRefusalIsNoFailureOfTheJob) {
     EXPECT_EQ(seen.launch->message,
               "node n2 refused the pod: " + std::string{reason} + ": Pod was rejected: why");
   }
-  // What counts is whether a container ever ran.
+  // It counts whether a container ever ran.
   ended("b", 1);
   EXPECT_FALSE(observe().launch.has_value());
   EXPECT_EQ(observe().failure->exit_code, 1);
@@ -228,7 +228,7 @@ TEST_F(GangObservationTest, HowADeletedPodEndsCountsForNothing) {
     EXPECT_TRUE(observe(true).failure->lost_member) << exit_code;
     EXPECT_FALSE(observe(true).all_succeeded);
   }
-  // Its peer fails without it, two seconds later; or it had failed two seconds before.
+  // The peer fails without it, two seconds later; or it had failed two seconds before.
   ended("b", 1, "Error", kSeen - seconds{2});
   EXPECT_TRUE(observe(true).failure->lost_member);
   ended("b", 1, "Error", kSeen - seconds{6});
@@ -261,7 +261,7 @@ TEST_F(GangObservationTest, AnImageThatCannotBePulledHasAMinute) {
   failing_since_.clear();
   waiting("b", "InvalidImageName");
   EXPECT_TRUE(observe().launch.has_value());
-  // Once the job was ready this is not about its start any more.
+  // Once the job was ready this is no longer about its start.
   EXPECT_FALSE(observe(true).launch.has_value());
 }
 

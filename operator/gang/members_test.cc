@@ -93,8 +93,8 @@ TEST(Members, AreTheSameToANewLeader) {
   }
 }
 
-// Not ours, or written by hand. There is no index 9, so the second list is none of ours either. The
-// gang then begins from the start: some work is done twice, and none is lost.
+// Not the operator's, or written by hand. There is no index 9, so the second list is foreign, too.
+// The gang then begins from the start: some work is done twice, and none is lost.
 TEST(Members, ReadNothingFromWhatIsNoList) {
   const Members members{3, {.succeeded = "a", .members = "9,1"}, 2};
   EXPECT_THAT(members.at_places(), ElementsAre(0, 1));

@@ -12,7 +12,7 @@ constexpr base::Instant at(base::Duration t) {
   return base::Instant{t};
 }
 
-// Slots of 10 s: other, ours, ours, other, and so on. "a" has pods 1 and 2 of three.
+// Slots of 10 s: other, own, own, other, and so on. "a" has pods 1 and 2 of three.
 kube::NodeTimetableSpec four_slots() {
   kube::NodeTimetableSpec spec;
   spec.pods = {{.name = "b-0", .job_uid = "b"},

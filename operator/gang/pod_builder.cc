@@ -153,7 +153,7 @@ Json variable_of(const std::string& name, const std::string& value) {
   return variable;
 }
 
-// Ours stand first, so that the template's variables may refer to them by $(NAME).
+// Adds the operator's variables first, so that the template's may refer to them by $(NAME).
 void add_environment(Json& container, const Variables& environment, const Variables& of_devices) {
   Json& env = container["env"];
   if (!env.is_array()) env = Json::array();
@@ -171,8 +171,8 @@ void add_environment(Json& container, const Variables& environment, const Variab
   env = std::move(all);
 }
 
-// The container that gets what the others' limits leave of the job's memory: the first without a
-// limit of its own.
+// The first container without a limit of its own gets what the other limits leave of the job's
+// memory.
 base::Result<std::vector<std::optional<kube::Bytes>>> share_out_memory(
     const std::vector<kube::Container>& containers, const PodSlot& slot) {
   std::vector<std::optional<kube::Bytes>> shares(containers.size());

@@ -164,7 +164,7 @@ TEST(Pods, WithDevicesArePinnedAndAskForThem) {
   const auto halves =
       pod_slots({"j", "u", 1}, *job.status.allocation, kube::PodPolicy::kPerTask).value();
   EXPECT_EQ(halves[1].devices, (std::vector<kube::JobDevice>{{"gpu", "nvidia", 1}}));
-  // Of two types, each pod has as many GPUs.
+  // With two types, each pod has as many GPUs.
   kube::Allocation mixed = *job.status.allocation;
   mixed.shares[0].devices = {{"gpu", "a100", 3}, {"fpga", "", 2}, {"gpu", "v100", 1}};
   const auto of_types = pod_slots({"j", "u", 1}, mixed, kube::PodPolicy::kPerTask).value();
@@ -191,8 +191,8 @@ TEST(Pods, WithDevicesArePinnedAndAskForThem) {
   EXPECT_FALSE(env.contains("ROCR_VISIBLE_DEVICES"));
 }
 
-// Of what the table counts only what it calls gpu is one. A profile is part of a GPU, after which
-// the taint is named.
+// Among the devices of the table, only those that it calls gpu are GPUs. A profile is part of a
+// GPU, after which the taint is named.
 TEST(Pods, WithOtherDevicesHaveTheVariablesOfTheirGpusAlone) {
   kube::Job job = job_of_spec(json::object());
   job.status.allocation = kube::Allocation{.hostlist = "n1", .cpus = 2};

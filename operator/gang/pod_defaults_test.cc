@@ -1,4 +1,4 @@
-// What partitions and identities add to pods, and what a template may not say beside it.
+// Tests of what partitions and identities add to pods, and what a template may not say.
 #include "operator/gang/pod_defaults.h"
 
 #include <gmock/gmock.h>
@@ -71,7 +71,7 @@ TEST(PodDefaults, AnAdministratorsVolumeComesWithTheIdentity) {
   EXPECT_EQ(variable(spec["containers"][0], "SLURM_JOB_USER"), "ann");
 }
 
-// Every way that a pod spec has to run as somebody else, or to reach the volume by itself.
+// Every way that a pod spec has to run as another user, or to reach the volume by itself.
 TEST(PodDefaults, ATemplateThatContradictsIsRefused) {
   const auto in_container = [](const json& context) {
     return pod_with({{"securityContext", context}});
@@ -147,7 +147,7 @@ TEST(PodDefaults, OtherJobsGetThemIfTheyAsk) {
   EXPECT_EQ(other, pod_with());
 }
 
-// What the API server would only say when a job starts.
+// Problems that the API server would only report when a job starts.
 TEST(PodDefaults, TheAdministratorsMistakesAreTold) {
   kube::PodDefaults defaults;
   defaults.volumes = kube::RawJson{json::array({{{"name", "a"}}, {{"name", "kubegang-x"}}})};

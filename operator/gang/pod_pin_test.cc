@@ -38,8 +38,8 @@ TEST(PodPin, APodIsWhereItIsBoundElseWhereItIsPinned) {
   EXPECT_EQ(node_of(other), std::nullopt);
 }
 
-// With another program's gate beside ours the pod is not yet to be decided on. Pinned then, it
-// would still not start, and its gang would hold nodes meanwhile.
+// With another program's gate beside kubegang's the pod is not yet to be decided on. Pinned then,
+// it would still not start, and its gang would hold nodes meanwhile.
 TEST(PodPin, OnlyOurGateByItselfCounts) {
   const auto with = [](const json& gates) {
     kube::Pod pod;
@@ -109,7 +109,7 @@ TEST(PodPin, KubeSchedulerSaysWhyItCannotBind) {
   pod.status.conditions[0].message =
       "0/2 nodes are available: resourceclaim.resource.k8s.io \"gpu\" not found.";
   EXPECT_TRUE(binding_problem(pod)->about_claims);
-  // Bound after all: what a condition said before does not count any more.
+  // Bound after all: an earlier condition no longer counts.
   pod.spec.node_name = "n1";
   EXPECT_FALSE(binding_problem(pod).has_value());
 }

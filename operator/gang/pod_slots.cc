@@ -32,8 +32,8 @@ std::uint64_t hash_of(std::string_view uid, std::int64_t starts) {
   return hash;
 }
 
-// The devices of pod `i` of `pods` that share these. Of each name all pods get as many, whatever
-// the types are: a node of two types may have 3 of one and 1 of the other for two pods.
+// Returns the devices of pod `i` of `pods` that share these. All pods get as many of each name, of
+// whatever types: a node of two types may have 3 of one and 1 of the other for two pods.
 std::vector<kube::JobDevice> devices_of_pod(const std::vector<kube::JobDevice>& all, int i,
                                             int pods) {
   std::map<std::string, int> count_of;

@@ -1,4 +1,4 @@
-// What pods of a batch script need to run steps together.
+// Tests of what pods of a batch script need to run steps together.
 #include "operator/gang/step_secret.h"
 
 #include <gmock/gmock.h>

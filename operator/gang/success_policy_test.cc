@@ -15,7 +15,7 @@ using ::testing::IsEmpty;
 
 constexpr base::Instant kSeenAt{seconds{1'000'000}};
 
-// A gang whose pods have succeeded so many seconds ago; -1: they still run.
+// A gang, by the seconds since each pod succeeded; -1: it still runs.
 struct Gang {
   explicit Gang(const std::vector<int>& ended) {
     for (const int ago : ended) {
@@ -33,8 +33,8 @@ struct Gang {
   std::vector<SlotPod> pods;
 };
 
-// A failed or running pod that is not named does not matter. Others that have succeeded are told
-// too: pod 3 here.
+// A failed or running pod that is not named does not matter. Others that have succeeded are
+// reported too: pod 3 here.
 TEST(SuccessPolicy, OfIndexesAsksForAllOfThem) {
   EXPECT_FALSE(Gang({-1, 5, 5}).under({"0", {}}).has_value());
   EXPECT_FALSE(Gang({5, -1, 9}).under({"0-1", {}}).has_value());

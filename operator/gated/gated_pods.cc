@@ -34,7 +34,7 @@ bool is_final_refusal(base::Code code) {
 
 }  // namespace
 
-// How pods of others get a Job. A pod with kubegang's gate names its gang by a label;
+// Makes a Job for gated pods. A pod with kubegang's gate names its gang by a label;
 // kube-scheduler
 // leaves the pod alone for as long as it has the gate. Five maps hold what is known: pods_ (gated,
 // with a note of kubegang's), gangs_ (pods and Jobs of one label in one namespace), groups_ (what
@@ -62,7 +62,7 @@ GatedPods::GangKey GatedPods::gang_of_pod(const kube::Pod& pod) const {
   return {pod.metadata.ns, gang_of(pod.metadata.labels, adopts_ && adopts_->groups)};
 }
 
-// A group concerns gangs that wait for a Job. What one has started with stays as it was.
+// A group concerns gangs that wait for a Job. Gangs that have started stay as they are.
 void GatedPods::observe_group(const kube::ObjectKey& key, const kube::PodGroup* group) {
   if (group == nullptr) {
     groups_.erase(key);
@@ -274,7 +274,7 @@ GatedPods::Note GatedPods::note_of(const GangKey& key, Gang& gang, std::vector<P
                              (adopts_->groups ? " or " + std::string{kube::kLabelPodGroup} : "") +
                              " that names the pod's gang"};
   }
-  // Pods beyond those of a Job that lives: nothing can add them to it, and they are no gang by
+  // Pods beyond those of a Job that lives: nothing can add them to it, and they are not a gang by
   // themselves. A Job that has ended does not stand in the way of a second gang under the same
   // label.
   for (const std::string& uid : gang.jobs) {

@@ -118,9 +118,9 @@ TEST_F(GatedPodsTest, AJobThatIsNeverSeenIsMadeAgain) {
   EXPECT_THAT(due(), IsEmpty()) << "it was seen";
 }
 
-// Of the Jobs of one gang the first is broken and the second stands.
+// The first Job of the gang is broken and the second stands.
 TEST_F(GatedPodsTest, ABrokenJobDoesNotHideOneThatLives) {
-  // b is gone, so the first Job lacks a member; c and d have all of theirs; e and f would be enough
+  // b is gone, so the first Job lacks a member; c and d are complete; e and f would be enough
   // for another, but the gang has its Job.
   for (const char* name : {"a", "c", "d", "e", "f"}) pod_appears(name);
   watch_shows(job_of("1", {"a", "b"}));

@@ -1,5 +1,5 @@
-// The consequences of the scheduler's decisions: the wanted status (status_after.h), the
-// pods and nodes of a start, and what is told.
+// The consequences of the scheduler's decisions: the wanted status (status_after.h), the pods and
+// nodes of a start, and events.
 #include "operator/jobs/decisions.h"
 
 #include <algorithm>
@@ -76,7 +76,7 @@ void Decisions::take(JobRecord& job, StatusAfter after) {
   parts_.jobs.mark(job, after.urgency);
 }
 
-// 1. What belonged to an earlier start goes: its nodes, slots, failures and refusals.
+// 1. The state of an earlier start goes: its nodes, slots, failures and refusals.
 // 2. The status gets the allocation; that is the commit point.
 // 3. The pods of the start follow from the allocation as it will be stored, so that a new leader,
 //    which reads it back, computes the same names.
@@ -195,8 +195,8 @@ void Decisions::on(const sched::StateChange& change, JobRecord& job) {
   leave_nodes(job);
   const std::string state{kube::to_string(*job.wanted().state)};
   if (is_terminal(change.state)) {
-    // Users hear of what went wrong. A job that completed, or that they cancelled themselves, needs
-    // no warning.
+    // Users hear of failures. A job that completed, or that they canceled themselves, needs no
+    // warning.
     const bool failed =
         change.state != sched::JobState::kCompleted && change.state != sched::JobState::kCancelled;
     if (failed) {
@@ -215,7 +215,7 @@ void Decisions::on(const sched::StateChange& change, JobRecord& job) {
   JobRecord& array = parts_.jobs.array_of(job);
   if (array.judge_when_free) parts_.jobs.touch(array.uid);  // it may have been the last one
   if (is_terminal(change.state)) return;
-  // A hold that was told while it ran had no effect. It is told again for the task that waits now.
+  // A hold that was sent while it ran had no effect. It is sent again for the task that waits now.
   if (const auto told = array.array->told_holds.find(*job.task);
       told != array.array->told_holds.end() && std::exchange(told->second, false)) {
     array.array->told_generation = -1;
@@ -313,7 +313,7 @@ void Decisions::take_slots(JobRecord& job) {
                     {.succeeded = wanted.succeeded_indexes, .members = wanted.member_indexes},
                     static_cast<int>(slots->size())};
     name_slots(job.identity(), members, *slots);
-    // Of a start that has just been decided; else as it is stored.
+    // For a start that has just been decided; else as it is stored.
     wanted.succeeded_indexes = members.succeeded_text();
     wanted.member_indexes = members.members_text();
     job.take_slots(std::move(*slots), std::move(members));

@@ -40,7 +40,7 @@ TEST_F(DecisionsTest, AStartIsACommitPointThatHasItsSlotsAndItsNodes) {
   EXPECT_EQ(told(), "") << "its status says it";
 }
 
-// It runs now: what the API server would have refused while it waited does not count any more.
+// It runs now: a refusal by the API server while it waited no longer counts.
 TEST_F(DecisionsTest, AStartTakesTheWarningBack) {
   reserve_numbers();
   JobRecord& job = see(object("train", 1));
@@ -72,8 +72,8 @@ TEST_F(DecisionsTest, ARequeueForgetsTheStartAndLeavesItsNodes) {
   EXPECT_TRUE(nodes.jobs_on("n1").empty());
 }
 
-// Its pods never ran: it waits again, and that is not a requeue. It is no event for its user
-// either, and it leaves the counts of restarts alone.
+// The job's pods never ran: it waits again, and that is not a requeue. There is no event for its
+// user either, and the counts of restarts stay.
 TEST_F(DecisionsTest, AStartThatIsRefusedIsNotARequeue) {
   JobRecord& job = started();
   scheduler.tell(sched::StartRefused{.job = job.id, .avoid_for = std::chrono::minutes{1}});
@@ -198,7 +198,7 @@ TEST_F(DecisionsTest, OnlyAnEndThatWasNotAskedForIsAWarning) {
   EXPECT_EQ(warned(), "");
 }
 
-// The start comes 3 s after the estimate. A start without an estimate is no estimate of 0 and
+// The start comes 3 s after the estimate. A start without an estimate is not an estimate of 0 and
 // counts nothing.
 TEST_F(DecisionsTest, AStartCountsHowFarOffItsEstimateWas) {
   reserve_numbers();
@@ -212,8 +212,8 @@ TEST_F(DecisionsTest, AStartCountsHowFarOffItsEstimateWas) {
   EXPECT_EQ(counters.start_errors.sum, 3);
 }
 
-// Its eligible time says until when it waits; the sentence says why. Once it waits for resources,
-// that is the reason, and why it does not run yet is told behind it.
+// The eligible time says until when it waits; the sentence says why. Once it waits for resources,
+// that is the reason, and the sentence follows it.
 TEST_F(DecisionsTest, AJobThatBacksOffSaysWhatTheApiServerSaid) {
   reserve_numbers();
   JobRecord& job = see(object());

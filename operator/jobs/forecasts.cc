@@ -41,7 +41,7 @@ std::string message_of(const sched::Forecast& forecast) {
 
 }  // namespace
 
-// What was asked at first is answered, whatever has become of the spec.
+// The first question is answered, even if the spec has changed since.
 void Forecasts::heed(JobRecord& job) {
   if (!job.object->spec.test_only.value_or(false)) {
     const bool changed =
@@ -93,7 +93,7 @@ std::optional<MakeForecast> Forecasts::question(JobRecord& job) {
   return MakeForecast{.uid = job.uid, .question = std::move(question)};
 }
 
-// Jobs of other namespaces are counted, and not named: not everybody may see them.
+// Jobs of other namespaces are counted, and not named: not every user may see them.
 void Forecasts::answered(ForecastMade&& outcome) {
   is_under_way_ = false;
   rests_until_ = parts_.now + kRest;

@@ -77,7 +77,7 @@ void GangRunner::run_ending(JobRecord& job) {
   show_times(job, scheduler_, parts_.now);
   scheduler_.tell(
       sched::JobGone{.job = job.id,
-                     .verdict = sched::JobState::kFailed,  // decided: 0 says that it heeded SIGTERM
+                     .verdict = sched::JobState::kFailed,  // decided: 0 shows that SIGTERM ended it
                      .exit_code = ending.exit_code.value_or(0)});
 }
 
@@ -136,8 +136,8 @@ void GangRunner::run_adopted(JobRecord& job) {
                                      " was deleted, or lost its gate otherwise, before its gang "
                                      "had started"});
   }
-  // The gates are removed already, so the start cannot be undone like one of our own pods.
-  // Devices that the node does not have are no failure of the program.
+  // The gates are removed already, so the start cannot be undone like one of kubegang's pods.
+  // Devices that the node lacks are not a failure of the program.
   if (seen.launch) {
     return end_by_itself(job, {.state = seen.launch->lacks_devices ? sched::JobState::kNodeFail
                                                                    : sched::JobState::kFailed,
@@ -291,10 +291,10 @@ void GangRunner::lose_member(JobRecord& job, int slot) {
 // 3. Pods have succeeded, and there are others to follow them: who has which place is a commit
 //    point. Then timetables name the new pods, then they are made. So no leader makes other ones.
 // 4. Pods are missing. One that was seen is a lost member, as with any gang. Any other is made, in
-//    a turn of the gang: its name is stored, and whether an earlier leader has made it is told by
-//    its name.
+//    a turn of the gang: its name is stored, and the name shows whether an earlier leader has made
+//    it.
 // 5. Places on nodes that are cordoned get no pods, so that those nodes empty, and the others go
-//    on. When no pod runs any more, what is left is queued again and runs elsewhere.
+//    on. When no pod runs, the rest is queued again and runs elsewhere.
 void GangRunner::run_members(JobRecord& job, const GangObservation& seen) {
   const Members& members = *job.start.members;
   // 1. After a requeue none may be left to run: the last ones succeeded while the gang ended.
@@ -388,7 +388,7 @@ void GangRunner::note_successes(JobRecord& job) const {
     return parts_.jobs.mark(job, WriteUrgency::kUrgent);
   }
   // Without members nothing waits for it: the next status that is written brings it, unless the
-  // object that tells it is gone.
+  // object that shows it is gone.
   if (std::exchange(start.successes_noted, succeeded.size()) != succeeded.size()) {
     job.wanted().succeeded_indexes = base::format_number_list(succeeded);
   }
@@ -443,7 +443,7 @@ GangObservation GangRunner::look_at_pods(JobRecord& job) {
   return seen;
 }
 
-// Its pods may be frozen from here on: none waits for another in an init container.
+// The job's pods may be frozen from here on: none waits for another in an init container.
 void GangRunner::list_in_timetables(JobRecord& job) {
   if (!std::exchange(job.start.awaits_init, false)) return;
   for (const std::string& node : job.start.nodes) {
@@ -470,7 +470,7 @@ void GangRunner::show_what_it_waits_for(JobRecord& job, const GangObservation& s
 }
 
 // For as long as this start lasts: what a webhook has put into its pods does not go with being
-// frozen (architecture.md 4). The scheduler goes on giving it its turns; it runs in the others'
+// frozen (architecture.md 4). The scheduler goes on giving it its turns; it runs in other turns
 // too.
 void GangRunner::leave_rotation(JobRecord& job, const std::string& why) {
   job.start.never_frozen = true;
@@ -523,7 +523,7 @@ void GangRunner::end_by_itself(JobRecord& job, const GangEnd& end) {
   kube::JobEnding ending;
   ending.verdict = requeue ? kube::EndingVerdict::kRequeue : verdict_of(state);
   ending.reason = std::string{reason_of(end)};
-  // Stored, because the pods that tell it may be gone when a new leader finishes the ending.
+  // Stored, because the pods that show it may be gone when a new leader finishes the ending.
   ending.exit_code = end.exit_code;
   ending.since = parts_.now;
   job.wanted().ending = ending;
@@ -539,7 +539,7 @@ void GangRunner::end_by_itself(JobRecord& job, const GangEnd& end) {
   scheduler_.tell(sched::JobEnding{.job = job.id, .verdict = state, .exit_code = end.exit_code});
 }
 
-// Its other pods are ended like those of a gang that has failed.
+// The other pods are ended like those of a gang that has failed.
 void GangRunner::complete_early(JobRecord& job, const EarlySuccess& success) {
   // Written with the ending in one commit point: the other pods are killed afterwards, and then
   // nothing else tells which had succeeded.

@@ -23,7 +23,7 @@ class GangRunnerTest : public JobPartsFixture {
     job.spec.lifecycle.requeue = requeue;
     return job;
   }
-  // Both of its pods have run for a minute, and it was told so.
+  // Both of its pods have run for a minute, and it has observed that.
   JobRecord& ready(const kube::Job& object = with_requeue(true)) {
     JobRecord& job = started(object);
     // Longer ago than any settle time, so one look makes the gang ready.
@@ -33,7 +33,7 @@ class GangRunnerTest : public JobPartsFixture {
     (void)events();
     return job;
   }
-  // Its pods are gone: what was asked for has happened.
+  // Removes the pods that were to go.
   static void pods_go(JobRecord& job) {
     while (!job.pods.empty()) job.erase_pod(std::string{job.pods.begin()->first});
   }
@@ -47,7 +47,7 @@ TEST_F(GangRunnerTest, MissingPodsAreMade) {
   EXPECT_EQ(events(), 0);
 }
 
-// The scheduler is told when the last pod has settled, and the job is looked at again then.
+// The scheduler gets JobReady when the last pod has settled, and the job is looked at again then.
 TEST_F(GangRunnerTest, IsReadyWhenAllPodsHaveSettled) {
   JobRecord& job = started();
   show(job, pod_of(job, 0, now - minutes{1}));
@@ -116,7 +116,7 @@ TEST_F(GangRunnerTest, AReadyGangThatLosesAPodIsRequeuedOnceAllOfItIsGone) {
 // The same loss, and requeue: false: the verdict is final once no pod is left.
 TEST_F(GangRunnerTest, AGangThatMayNotBeRequeuedFailsWithItsNode) {
   JobRecord& job = ready(with_requeue(false));
-  // Its Node object is deleted, so no kubelet will ever report its pod.
+  // The Node object is deleted, so no kubelet will ever report its pod.
   (void)nodes.observe("n2", nullptr);
   gangs.run(job);
   EXPECT_EQ(job.wanted().ending->verdict, kube::EndingVerdict::kNodeFail);
@@ -170,7 +170,7 @@ TEST_F(GangRunnerTest, IsCompletedWhenItsSuccessPolicyIsMetAndTheOtherPodsAreGon
   EXPECT_EQ(job.wanted().succeeded_indexes, "0");
 }
 
-// 137 alone is no proof: any SIGKILL gives it. The reason tells a kill for memory from others.
+// 137 alone proves nothing: any SIGKILL gives it. The reason tells a kill for memory from others.
 TEST_F(GangRunnerTest, OutOfMemoryIsAVerdictOfItsOwn) {
   JobRecord& job = ready();
   kube::Pod pod = pod_of(job, 0, now - minutes{1});

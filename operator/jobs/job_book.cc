@@ -49,8 +49,8 @@ JobBook::Seen JobBook::observe(const Changes<kube::Job>& changes) {
     if (known != uid_of_.end() && (object == nullptr || object->metadata.uid != known->second)) {
       const std::string uid = known->second;
       uid_of_.erase(known);
-      // The record stays until the job's pods are gone (ControlLoop::reconcile). Of a job that had
-      // ended it is made again for that.
+      // The record stays until the job's pods are gone (ControlLoop::reconcile). If the job had
+      // ended, it is made again for that.
       if (JobRecord* job = find(uid)) {
         job->deleted = true;
         job->status.saw_gone();
@@ -108,7 +108,7 @@ void JobBook::on_job(const std::shared_ptr<const kube::Job>& object, Seen& seen)
   if (!job.status.is_news(*object)) return;
   seen.term = std::max(seen.term, object->status.term.value_or(0));
   if (!take_late(job, object->status)) seen.late = uid;
-  // Another writer changed the status: ours is written again.
+  // Another writer changed the status: the wanted one is written again.
   if (job.status.saw(*object)) mark(job, WriteUrgency::kUrgent);
 }
 
@@ -163,7 +163,7 @@ void JobBook::on_new_job(const std::shared_ptr<const kube::Job>& object, Seen& s
   if (is_restored_) touch(uid);
 }
 
-// What its status says of its tasks. Before their pods are looked at, which belong to their
+// Takes what the status says of its tasks. Before their pods are looked at, which belong to their
 // records.
 void JobBook::take_array(JobRecord& array) {
   const auto& stored = array.object->status.array;
@@ -242,8 +242,8 @@ JobRecord& JobBook::make_record(const std::shared_ptr<const kube::Job>& object,
   slot->key = kube::key_of(object->metadata);
   slot->uid = uid;
   slot->object = object;
-  // The spec that was accepted last. Of a job that is only known from its object that is the
-  // present one.
+  // The spec that was accepted last. For a job that is only known from its object it is the present
+  // one.
   slot->accepted = object;
   slot->pod_template = templates_.find(uid);
   if (slot->pod_template == nullptr) slot->pod_template = std::make_shared<const TemplateFacts>();
@@ -261,8 +261,8 @@ bool JobBook::put_pod(const kube::ObjectKey& key, const PodPlace& place) {
     touch(job->uid);
     return true;
   }
-  // Of a job, or a task, that has ended nothing follows from its pods, once they have ended, too.
-  // Nor does it of a task that waits without a record, until it gets one (take_pods).
+  // Pods of a job, or a task, that has ended have no consequences once they have ended, too. Nor
+  // have those of a task that waits without a record, until it gets one (take_pods).
   const std::string uid = uid_in(place.job_uid);
   const JobRecord* array = peek(uid);
   if (array != nullptr && array->array && array->key.ns == key.ns && uid != place.job_uid) {
@@ -275,7 +275,7 @@ bool JobBook::put_pod(const kube::ObjectKey& key, const PodPlace& place) {
 
 void JobBook::erase_pod(const kube::ObjectKey& key, const PodPlace& place, const kube::Pod* next) {
   JobRecord* job = peek(place.job_uid);
-  // Its array may wait for it to be gone.
+  // The array may wait for it to be gone.
   if (job == nullptr) return touch(uid_in(place.job_uid));
   // A pod that was made again under its name has another UID: the old one is gone.
   const auto known = job->pods.find(key.name);
@@ -333,7 +333,7 @@ void JobBook::set_id(JobRecord& job, sched::JobId id) {
   uid_by_id_[id] = job.uid;
   if (job.task) return;
   end_wait_for(job.key);
-  // Of an array that another job's number was taken from (a new leader numbers it again).
+  // For an array that another job's number was taken from (a new leader numbers it again).
   if (!job.array) return;
   for (const auto& [number, task] : job.array->tasks) {
     set_id(*task, sched::JobId::of_task(id, number));
@@ -369,7 +369,7 @@ sched::JobId JobBook::number_of(const kube::ObjectKey& key) const {
   return finished == finished_.end() ? sched::JobId{0} : finished->second.id;
 }
 
-// Of a task that has no record any more.
+// Returns the outcome of a task that no longer has a record.
 std::optional<JobBook::Outcome> JobBook::outcome_of_task(sched::JobId id) const {
   const auto task = id.task();
   if (!task || peek(id) != nullptr) return std::nullopt;
@@ -409,7 +409,7 @@ std::optional<JobBook::Outcome> JobBook::outcome_of(sched::JobId id) const {
   return Outcome{job.metadata.ns, state_of(*job.status.state), job.status.start_time};
 }
 
-// A finished job that was edited while nobody led has a spec that is not observed yet.
+// A finished job that was edited without a leader has a spec that is not observed yet.
 void JobBook::touch_all() {
   std::vector<std::string> edited;
   for (const auto& [uid, finished] : finished_) {
@@ -419,8 +419,8 @@ void JobBook::touch_all() {
   for (const auto& [uid, job] : jobs_) touch(uid);
 }
 
-// 1. The message has its bound from here on, whoever has set it: a commit point that the API server
-//    refuses is never stored, and blocks the job's nodes for all jobs. Conditions have theirs
+// 1. The message has its bound from here on, from any source: a commit point that the API server
+//    refuses is never stored, and blocks the job's nodes for all jobs. Conditions have their bound
 //    already (kube::set_condition).
 // 2. A commit point holds up pods and timetables of the job, so the job is looked at once more.
 void JobBook::mark(JobRecord& job, WriteUrgency how) {
@@ -428,7 +428,7 @@ void JobBook::mark(JobRecord& job, WriteUrgency how) {
   message = base::shortened(std::move(message), kube::kStatusMessageBytesMax);
   job.status.mark(how);
   if (job.task && how == WriteUrgency::kInforms) {
-    // The status of its array says it, with what there is to say of others.
+    // The status of its array says it, with changes of other tasks.
     JobRecord& array = array_of(job);
     array.status.mark(how);
     marked_.insert(array.uid);
@@ -460,7 +460,7 @@ bool JobBook::put_away(JobRecord& job) {
   return true;
 }
 
-// Its record as it was.
+// Takes the job's record out as it was.
 JobRecord* JobBook::take_out(const std::string& uid) {
   const auto found = finished_.find(uid);
   if (found == finished_.end()) return nullptr;
@@ -471,7 +471,7 @@ JobRecord* JobBook::take_out(const std::string& uid) {
   const Finished finished = std::move(found->second);
   finished_.erase(found);
   JobRecord& job = make_record(finished.object, finished.arrival, finished.id);
-  // Its spec was judged before the record was put away (says_it_all).
+  // The spec was judged before the record was put away (says_it_all).
   job.judge_again = false;
   take_pods(job);
   touch(uid);
@@ -528,7 +528,7 @@ void JobBook::fire_timers() {
   }
 }
 
-// In the order of arrival, whatever touched them: the order in which jobs are told to the scheduler
+// In the order of arrival, whatever touched them: the order in which the scheduler gets jobs
 // decides among equals.
 std::vector<std::string> JobBook::take_touched() {
   std::vector<std::pair<std::int64_t, std::string>> in_order;

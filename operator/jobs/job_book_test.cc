@@ -89,8 +89,8 @@ TEST_F(JobBookTest, FindsJobsByNumberAndByUid) {
   EXPECT_EQ(book.find(sched::JobId{8}), nullptr) << "we did not give that number";
 }
 
-// What an operator of a lower term has stored since this one has listed: a reason is written over,
-// of a start the number is used up, and what is final must not be.
+// An operator of a lower term has stored something since this one has listed: a reason is written
+// over, a start's number is used up, and a final state must not be.
 TEST_F(JobBookTest, WhatALeaderThatWasReplacedStoresLate) {
   kube::Job listed = job_object("one", "5");
   listed.status.term = 3;
@@ -195,7 +195,7 @@ TEST_F(JobBookTest, TheEarlierTimerCounts) {
   EXPECT_EQ(book.next_due(), base::kNever);
 }
 
-// Its spec was edited while nobody led: a tool that waits for observedGeneration waits forever
+// The spec was edited without a leader: a tool that waits for observedGeneration waits forever
 // otherwise.
 TEST_F(JobBookTest, AFinishedJobThatWasEditedWhileNobodyLedIsLookedAtAgain) {
   kube::Job edited = ended_job("edited", "1", 3), same = ended_job("same", "2", 4);
@@ -331,7 +331,7 @@ TEST_F(JobBookTest, OnlyANewerSpecIsJudged) {
   EXPECT_EQ(book.take_touched(), std::vector<std::string>{"uid-one"});
 }
 
-// The informer has told something new of its template, which no job may change. The Job's own
+// The informer has a change of its template, which no job may change. The Job's own
 // object comes without its template, so a change shows only beside it.
 TEST_F(JobBookTest, ATemplateThatChangedIsJudged) {
   templates.learn("uid-one", kube::RawJson{nlohmann::json{{"spec", 1}}});
@@ -387,8 +387,8 @@ TEST_F(JobBookTest, APodOfAJobThatHasEndedIsNotAnOrphanInItsNamespaceOnly) {
   EXPECT_EQ(book.put_away_count(), 1);
 }
 
-// Nobody would end it: the job, whose record may be there still, is done with its pods. Only that
-// of a job that was deleted waits for them.
+// No other part would end it: the job, whose record may be there still, is done with its pods. Only
+// that of a job that was deleted waits for them.
 TEST_F(JobBookTest, APodThatRunsThoughItsJobHasEndedIsAnOrphan) {
   see({ended_job("done", "1", 3)});
   const PodPlace place{"n1", "uid-done", std::make_shared<const kube::Pod>()};
@@ -400,8 +400,8 @@ TEST_F(JobBookTest, APodThatRunsThoughItsJobHasEndedIsAnOrphan) {
   EXPECT_TRUE(book.put_pod(key, place));
 }
 
-// Its pods may still run, and its nodes are not free before they are gone. A new Job of the same
-// name may come meanwhile, and the two must not be mixed up.
+// The job's pods may still run, and its nodes are not free before they are gone. A new Job of the
+// same name may come meanwhile, and the two must not be mixed up.
 TEST_F(JobBookTest, ADeletedJobStaysUntilItIsForgotten) {
   see({job_object("one", "1")});
   (void)book.take_touched();

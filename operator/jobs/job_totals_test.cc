@@ -1,4 +1,4 @@
-// What the scheduler's decisions add to the totals.
+// Tests of what the scheduler's decisions add to the totals.
 #include "operator/jobs/job_totals.h"
 
 #include <gtest/gtest.h>
@@ -71,7 +71,7 @@ TEST_F(JobTotalsTest, ARequeueHasACause) {
   EXPECT_EQ(totals.ends(), Counts{});
 }
 
-// A start that is undone is no restart, so nothing has run.
+// A start that is undone is not a restart, so nothing has run.
 TEST_F(JobTotalsTest, AStartThatIsUndoneHasNotRun) {
   JobRecord& job = ran("train");
   totals.changed(job, {.job = job.id, .state = sched::JobState::kPending, .reason = {}}, "");

@@ -11,7 +11,7 @@ bool is_final(const Status& status) {
   return status.state && kube::is_final(*status.state);
 }
 
-// What is told of a start and its end. Of the state only that: a job that is off turn is told as
+// Facts of a start and its end. The state only as such: a job that is off turn is stored as
 // Suspended.
 template <typename Status>
 bool says_the_same(const Status& known, const Status& late) {

@@ -44,7 +44,7 @@ TEST_F(PodIndexTest, ReturnsAPodThatNoWatchShows) {
   EXPECT_THAT(index_.take_unseen(kAnswered + seconds{60}, kReadsRoom), ElementsAre(key_));
 }
 
-// Of a gang of thousands whose watch is silent each pod is a request.
+// Each pod of a gang of thousands whose watch is silent is a request.
 TEST_F(PodIndexTest, ReturnsAsManyPodsAsThereIsRoomFor) {
   const kube::ObjectKey other{"team-a", "train-abcde-1"};
   (void)index_.observe(other, pod_);

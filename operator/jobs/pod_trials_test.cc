@@ -31,7 +31,7 @@ JobRecord waiting(const std::string& uid) {
 }
 
 // A trial is a dry run: the API server says whether it would take a pod of the job (quota,
-// admission), long before the job starts. Three jobs wait for theirs, in the order a, b, c.
+// admission), long before the job starts. Three jobs wait for a trial, in the order a, b, c.
 struct PodTrialsTest : testing::Test {
   PodTrialsTest() {
     for (const char* uid : {"a", "b", "c"}) {
@@ -80,7 +80,7 @@ TEST_F(PodTrialsTest, LeavesOutWhatWaitsNoMore) {
   EXPECT_EQ(due(kTrialsAt), "d") << "the others cost nothing";
 }
 
-// Of 20 jobs of one template one is tried. An array of thousands of jobs would otherwise keep the
+// One of 20 jobs of one template is tried. An array of thousands of jobs would otherwise keep the
 // budget for an hour.
 TEST_F(PodTrialsTest, JobsThatAreAlikeShareATrial) {
   const auto add_alike = [this] {

@@ -326,7 +326,7 @@ bool PodWrites::has_step_secret(JobRecord& job) {
 // No pod of the start can be made without it, so a failure counts as one of a pod.
 std::optional<StartUndo> PodWrites::answered(const StepSecretCreated& outcome) {
   JobRecord* job = parts_.jobs.find(outcome.job_uid);
-  // The Secret of an earlier start is no use for this one.
+  // The Secret of an earlier start is useless for this one.
   if (job == nullptr || job->wanted().starts.value_or(0) != outcome.starts) return std::nullopt;
   GangStart& start = job->start;
   parts_.jobs.touch(job->uid);
@@ -420,9 +420,9 @@ void PodWrites::show_starting(JobRecord& job, const std::string& reason,
 //
 // * Of a finished pod nothing is deleted while the job ends: its log is what users look for.
 // * On a lost node no kubelet confirms the end, so the object is removed at once.
-// * Nobody has checked the grace period of a pod that only says it is of this job, so no pod gets
-//   more than one that was checked may have. If others have deleted it with a longer one,
-//   Kubernetes shortens that.
+// * The grace period of a pod that only says it is of this job is unchecked, so no pod gets more
+//   than one that was checked may have. If others have deleted it with a longer one, Kubernetes
+//   shortens that.
 void PodWrites::end_pod(JobRecord& job, const kube::Pod& pod,
                         std::optional<base::Instant> kill_at) {
   if (job.is_adopted()) return stop_pod(job, pod);

@@ -250,8 +250,8 @@ TEST_F(PodWritesTest, ARefusalUndoesTheStartAndAFailureIsTriedAgain) {
 }
 
 // A pin that is under way decides whether a pod has lost its gate, and so how the start fails.
-// While it is, none is asked for: two slots that are refused in turn would wait for each other for
-// ever.
+// While it is, none is asked for: two slots that are refused in turn would wait for each other
+// forever.
 TEST_F(PodWritesTest, RefusedPinsUndoTheStartOnceNoneIsUnderWay) {
   kube::Job object = *job->object;
   object.spec.adopted = {{.name = "mpi-0", .uid = "u0"}, {.name = "mpi-1", .uid = "u1"}};
@@ -396,7 +396,7 @@ TEST_F(PodWritesTest, AMissingServiceAccountIsWaitedForAtFirst) {
   EXPECT_TRUE(pods.answered(early));
 }
 
-// A failed creation is tried again after a back-off, and only the first failure is told: the
+// A failed creation is tried again after a back-off, and only the first failure is reported: the
 // Service is needed for names, and the gang runs without it.
 TEST_F(PodWritesTest, TheGangsServiceIsMadeOnceAndSaysOnceWhyItIsNot) {
   kube::Job object = *job->object;
@@ -476,7 +476,7 @@ TEST_F(PodWritesTest, NoPodTakesLongerToEndThanATemplateMayAskFor) {
   EXPECT_EQ(asked(), "") << "it ends in time";
 }
 
-// Its job was canceled in its grace time, so the end of that is not waited for.
+// The job was canceled in its grace time, so the end of that is not waited for.
 TEST_F(PodWritesTest, ADeletionThatIsUnderWayIsShortened) {
   kube::Pod going = pod("n1");
   going.metadata.deletion_timestamp = now + seconds{25};
@@ -503,9 +503,9 @@ TEST_F(PodWritesTest, APodIsLeftUntilItIsFinishedOrItsNodeIsGone) {
   EXPECT_TRUE(pods.has_pods_left(*job));
 }
 
-// The end was due 5 s ago, so the grace period would be negative. Its pod may be deleted meanwhile,
-// by another hand, or replaced (the UID of the request does not match): both answers are no
-// failures.
+// The end was due 5 s ago, so the grace period would be negative. The pod may be deleted meanwhile
+// by another client, or replaced (the UID of the request does not match): neither answer is a
+// failure.
 TEST_F(PodWritesTest, APodThatIsGoneIsNotDeletedAgain) {
   kube::Pod going = pod("n1");
   going.metadata.deletion_timestamp = now;

@@ -73,7 +73,7 @@ Predecessors find_predecessors(JobBook& jobs, const JobRecord& job) {
       if (ended) found.known.push_back({one.job, *ended, std::nullopt});
       continue;
     }
-    // Nobody learns how jobs of others have ended.
+    // Jobs of other namespaces do not show how they ended.
     if (outcome->ns != job.key.ns) {
       found.problems.push_back("spec.dependency.terms[" + std::to_string(i) + "].jobID: job " +
                                std::to_string(one.job.number()) +

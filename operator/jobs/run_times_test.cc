@@ -54,7 +54,7 @@ TEST_F(RunTimesTest, AreShownOnceAMinuteOfAJobThatRuns) {
   EXPECT_EQ(times_.next_due(), now + seconds{60});
 }
 
-// Of a job that waits for its pods nothing has run.
+// Nothing has run of a job that waits for its pods.
 TEST_F(RunTimesTest, AreNotShownOfAJobThatIsNotReady) {
   JobRecord& job = started();
   (void)jobs.take_marked();
@@ -90,7 +90,7 @@ TEST_F(RunTimesTest, AreNotShownOfAJobThatEndsOrIsForgotten) {
   EXPECT_FALSE(is_marked());
 }
 
-// A job that left its nodes is not looked at any more, though it may be known for days.
+// A job that left its nodes is no longer looked at, though it may be known for days.
 TEST_F(RunTimesTest, FollowTheAllocation) {
   JobRecord& job = ready();
   job.deleted = true;

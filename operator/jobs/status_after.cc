@@ -267,7 +267,7 @@ StatusAfter status_after(const sched::StateChange& change, kube::JobStatus statu
 
 StatusAfter status_after(const sched::Waits& waits, kube::JobStatus status,
                          const DecisionContext& context) {
-  // Who holds or releases a job looks at it next.
+  // A user who holds or releases a job looks at it next.
   const bool turns = is_users_hold(status.reason) != is_users_hold(reason_name(waits.reason));
   status.reason = std::string{reason_name(waits.reason)};
   // Until when it waits is its retry; why is worth more.

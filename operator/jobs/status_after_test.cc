@@ -91,7 +91,7 @@ void expect_status(const kube::JobStatus& got, kube::JobStatus want) {
 }
 
 // From a status in which every field is set to what it must be after a start, compared as a whole.
-// An old exit code or start time would be told of a run that has just begun.
+// An old exit code or start time would be shown for a run that has just begun.
 TEST(StatusAfter, AStartForgetsWhatWasOfEarlierOnes) {
   DecisionContext in = context();
   in.partition = "batch";
@@ -145,7 +145,7 @@ TEST(StatusAfter, AFinalStateKeepsWhereAndHowLongItRan) {
             "Finished True Completed, NeverFrozen True Before");
 }
 
-// As after its first submission, but for its number, its starts and what it was told to do. With
+// As after its first submission, but for its number, its starts and the wishes for it. With
 // two of the three reasons the system holds the job, so that a person has to look at it; the hold
 // is stored, or the next leader would start the job again.
 TEST(StatusAfter, AJobThatWaitsAgainForgetsItsStart) {
@@ -217,7 +217,7 @@ TEST(StatusAfter, ALimitThatItsUserChangedReplacesTheOneThatWasCut) {
   EXPECT_EQ(status.observed->time_limit, seconds{900});
 }
 
-// A hold by the system is stored for as long as it is the reason, whoever ends it.
+// A hold by the system is stored for as long as it is the reason, by whatever it ends.
 TEST(StatusAfter, AHoldThatIsOverIsNotStored) {
   kube::JobStatus before;
   before.state = kube::JobState::kPending;
@@ -303,7 +303,7 @@ TEST(StatusAfter, AnEndingNamesItsVerdictAndThePreemptor) {
 }
 
 // A claim that is forgotten would be a preemption for nothing; one that stays would keep nodes
-// empty for a job that does not need them any more.
+// empty for a job that no longer needs them.
 TEST(StatusAfter, AClaimIsACommitPointAlsoWhenItIsGivenUp) {
   sched::Claim claim{.job = sched::JobId{7}, .claim = sched::Allocation{}, .until = kDecidedAt};
   claim.claim->nodes.push_back({.node = sched::NodeIndex{0}, .cpus = 4});
@@ -334,7 +334,7 @@ TEST(StatusAfter, AnEndSaysCompleteOrFailed) {
     EXPECT_EQ(status.message, in.end_message);
     EXPECT_EQ(says(status, kube::kJobComplete), complete ? "True Completed" : "");
     EXPECT_EQ(says(status, kube::kJobFailed), complete ? "" : "True Failed");
-    // What kstatus makes of it: current, or failed; with Ready=False it would be neither forever.
+    // For kstatus it is current, or failed; with Ready=False it would be neither forever.
     EXPECT_EQ(says(status, kube::kReady), "");
     EXPECT_EQ(says(status, kube::kStalled), complete ? "" : "True Failed");
     EXPECT_TRUE(status.allocation) << "where it ran";
@@ -368,8 +368,8 @@ TEST(StatusAfter, ARequeuedJobWaitsAsIfSubmittedNowOneWhoseStartIsUndoneDoesNot)
 TEST(StatusAfter, AWaitInformsButAHoldBySystemIsABaseState) {
   kube::JobStatus pending;
   pending.state = kube::JobState::kPending;
-  // What stopped a start (a quota, say) is told while the job backs off for it, and behind the
-  // scheduler's own sentence afterwards.
+  // The reason that stopped a start (such as a quota) is shown while the job backs off for it, and
+  // behind the scheduler's own sentence afterwards.
   const auto waits = [&](sched::Reason reason, const std::string& refusal) {
     DecisionContext in = context();
     in.last_end = refusal;
@@ -411,7 +411,7 @@ TEST(StatusAfter, APlanThatMovesByLessThanTheToleranceStaysAsItIsStored) {
   const kube::JobStatus elsewhere = planned(seconds{601}, {sched::NodeIndex{1}});
   EXPECT_EQ(elsewhere.expected_start_time, kDecidedAt + seconds{601});
   EXPECT_EQ(elsewhere.planned_nodes, "n2");
-  // A plan that is given up is told at once, whatever is stored.
+  // A plan that is given up is reported at once, whatever is stored.
   DecisionContext in = context();
   in.stored = &stored;
   const StatusAfter none =

@@ -33,7 +33,7 @@ void TimeToLive::observe(const kube::Job& object, const kube::JobStatus& status)
   const auto [found, is_new] = jobs_.try_emplace(uid, Entry{kube::key_of(object.metadata), *end});
   Entry& entry = found->second;
   const bool waits = waiting_.erase({entry.number, uid}) > 0;
-  // What was stored before its end says nothing of the end.
+  // An object from before the end says nothing of the end.
   entry.version = object.status.end_time ? object.metadata.resource_version : "";
   entry.number = kube::version_number(entry.version).value_or(kUnknownVersion);
   entry.is_recorded = !status.forecast;

@@ -192,7 +192,7 @@ TEST_F(TimeToLiveWithRecords, WhatWaitsTakesNoRoom) {
   EXPECT_EQ(ttl_.waiting_count(), 0U);
 }
 
-// An answer is no run of a job, and is not recorded.
+// An answer is not a run of a job, and is not recorded.
 TEST_F(TimeToLiveWithRecords, AnAnswerDoesNotWait) {
   kube::JobStatus status;
   status.forecast.emplace().as_of = kEnd;

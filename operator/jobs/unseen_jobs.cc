@@ -19,7 +19,7 @@ void UnseenJobs::gone(const std::string& uid, std::int64_t version) {
   unrecorded_.erase(found);
 }
 
-// What watches since a version has seen the jobs that were there then, and those that came later.
+// A watcher since a version has seen the jobs that existed then, and those that came later.
 void UnseenJobs::answered(const kube::RecordedVersions& said) {
   std::erase_if(gone_, [&](const Life& life) {
     const bool was_missed = life.gone <= said.since;

@@ -46,7 +46,7 @@ TEST(UnseenJobs, WhatIsWatchedIsNotCounted) {
   EXPECT_EQ(unseen.count(), 0);
 }
 
-// Records tell of no Job before an operator has given it a number.
+// Records have no Job before an operator has given it a number.
 TEST(UnseenJobs, AJobWithoutANumberIsNone) {
   UnseenJobs unseen;
   kube::Job job = numbered("new", 12);

@@ -1,4 +1,4 @@
-// The wishes of users for their jobs: submission, changes, holds, suspension, cancelling.
+// The wishes of users for their jobs: submission, changes, holds, suspension, canceling.
 #include "operator/jobs/wishes.h"
 
 #include <algorithm>
@@ -24,15 +24,15 @@ namespace {
 constexpr base::Duration kSuspensionPatience = std::chrono::seconds{5};
 const std::string kWaits = "its suspension waits: node ";
 
-// Returns true if the job's user wants it to end: it is cancelled, or its object is being deleted.
-// Deletion counts at once, because the object may stay for long: for finalizers of others, or, in
-// the foreground, for its pods.
+// Returns true if the job's user wants it to end: it is canceled, or its object is being deleted.
+// Deletion counts at once, because the object may stay for long: for other finalizers, or, in the
+// foreground, for its pods.
 bool must_end(const JobRecord& job) {
   return job.object->spec.control.cancel.value_or(false) ||
          job.object->metadata.deletion_timestamp.has_value();
 }
 
-// What may differ between the tasks of an array.
+// Compares what may differ between the tasks of an array.
 bool has_terms_of(const sched::JobRequest& a, const sched::JobRequest& b) {
   return a.time_limit == b.time_limit && a.priority == b.priority && a.nice == b.nice;
 }
@@ -63,7 +63,7 @@ bool has_nodes(const JobRecord& job) {
                                 }));
 }
 
-// Of a job that is accepted.
+// REQUIRES: the job is accepted.
 std::string remark_of(const JobRecord& job) {
   if (!job.pod_warning.empty()) {
     return "; the API server would refuse its pods now: " + job.pod_warning;
@@ -87,14 +87,14 @@ void Wishes::heed(JobRecord& job) {
   if (was_judged && must_end(job)) end_refused(job);
 }
 
-// What its array wishes is told once for all of them (tell_commands).
+// The wishes for its array are sent once for all tasks (tell_commands).
 void Wishes::heed_task(JobRecord& task) {
   if (!task.submitted) return;
   const kube::TaskControl wish = wish_for(parts_.jobs.array_of(task), *task.task);
   if (!task.wanted().observed) task.wanted().observed.emplace();
   kube::JobObserved& observed = *task.wanted().observed;
   if (task.is_allocated() && !task.wanted().job_id) {
-    // What was asked before its first start asks for nothing, as with a job (submit).
+    // A request from before its first start has no effect, as with a job (submit).
     observed.requeue_request = wish.requeue_request.value_or(0);
     observed.release_request = wish.release_request.value_or(0);
     give_number(task);
@@ -131,8 +131,8 @@ void Wishes::give_number(JobRecord& task) {
   }
 }
 
-// Holds and ends of single tasks, whether they have records or not. Each is told once: what holds
-// for the whole array is told of that.
+// Sends holds and ends of single tasks, with or without records, each once: those of the whole
+// array go to the array.
 void Wishes::tell_tasks(JobRecord& array) {
   ArrayRecord& record = *array.array;
   const std::int64_t generation = array.object->metadata.generation;
@@ -164,8 +164,8 @@ void Wishes::tell_tasks(JobRecord& array) {
   }
 }
 
-// Tells what differs from the request of the array, of each task for which that is news. Of one
-// that a new leader has restored its limit may be.
+// Sends the differences from the array's request for each task with new ones. For a task that a new
+// leader has restored, the limit may be new.
 void Wishes::tell_terms(JobRecord& array) {
   ArrayRecord& record = *array.array;
   std::map<int, sched::TaskTerms> terms = terms_of_tasks(array);
@@ -179,7 +179,7 @@ void Wishes::tell_terms(JobRecord& array) {
     note_terms(record, number, wished);
     sched::JobRequest request = request_of_task(array, number);
     if (has_terms_of(before, request)) continue;
-    // Holds are told by events of their own.
+    // Holds are sent as events of their own.
     const auto held = record.told_holds.find(number);
     if (held != record.told_holds.end()) request.hold = held->second;
     if (task != nullptr) {
@@ -218,8 +218,8 @@ void Wishes::heed_finished(JobRecord& job) {
 // 2. A change that is not allowed now (an allocated job) is refused, and the job goes on as it was.
 //    It is judged again when no nodes are left.
 // 3. A job that is illegal leaves the queue, unless only its partition is missing.
-// 4. What was accepted becomes the basis with which the next change is compared.
-// 5. A new job is submitted; of a known one the scheduler is told what changed, holds by events of
+// 4. The accepted spec becomes the basis with which the next change is compared.
+// 5. A new job is submitted; for a known one the scheduler gets the changes, holds as events of
 //    their own.
 void Wishes::judge(JobRecord& job) {
   if (job.judge_when_free && !has_nodes(job)) {
@@ -252,7 +252,7 @@ void Wishes::judge(JobRecord& job) {
   JobVerdict verdict =
       translate_job(*job.object, *job.pod_template, job.id, *job.wanted().submit_time,
                     context_of(job, parts_.policy, parts_.nodes));
-  // What a job that has nodes waited for is over.
+  // A job that has nodes has no open dependencies.
   Predecessors predecessors{.dependency = job.request.dependency, .known = {}, .problems = {}};
   if (verdict.request) {
     if (!job.is_allocated()) predecessors = find_predecessors(parts_.jobs, job);
@@ -292,10 +292,10 @@ void Wishes::judge(JobRecord& job) {
 
 void Wishes::tell_update(JobRecord& job, sched::JobRequest request,
                          const std::vector<sched::KnownJob>& known) {
-  // Most changes (a label, the suspend switch) are none of the request.
-  // Compared with what was told last, although the scheduler takes only the time limit and the
-  // priority of an Update of a job with nodes. A requeued job is told the rest all the same: its
-  // requeue gives it a new submit time (status_after), so the two differ when it is judged again.
+  // Most changes (a label, the suspend switch) are none of the request. Compared with what was sent
+  // last, although the scheduler takes only the time limit and the priority of an Update of a job
+  // with nodes. A requeued job gets the rest all the same: its requeue gives it a new submit time
+  // (status_after), so the two differ when it is judged again.
   if (job.request == request) return;
   // The hold as the scheduler knows it, before the request is replaced.
   const bool held = job.request.hold;
@@ -303,8 +303,8 @@ void Wishes::tell_update(JobRecord& job, sched::JobRequest request,
   job.request = std::move(request);
   sched::Update update{job.request, known};
   if (job.array) {
-    // What single tasks have goes with it: for an instant without a longer limit of its own, a task
-    // would be ended.
+    // The terms of single tasks go with it: for an instant without a longer limit of its own, a
+    // task would be ended.
     update.tasks = terms_of_tasks(job);
     ArrayRecord& record = *job.array;
     std::set<int> apart;
@@ -318,7 +318,7 @@ void Wishes::tell_update(JobRecord& job, sched::JobRequest request,
       take_terms(task->request, request_of_task(job, number));
     }
   }
-  // An Update never takes a hold back, so both directions are told as events of their own.
+  // An Update never takes a hold back, so both directions are sent as events of their own.
   scheduler_.tell(std::move(update));
   if (job.request.hold != held) {
     if (job.request.hold) {
@@ -341,7 +341,7 @@ void Wishes::hold_rest(JobRecord& array, const std::vector<std::string>& problem
                 "; tasks that have started go on, and no other one starts until this is mended");
 }
 
-// Ends the holds by the system. What its spec holds stays so, as it would with the next leader.
+// Ends the holds by the system. A hold in its spec stays, as it would with the next leader.
 void Wishes::release_all(JobRecord& job) {
   scheduler_.tell(sched::Release{job.id});
   const bool is_held = job.request.hold || (job.array && job.array->waits_for_mend);
@@ -349,11 +349,11 @@ void Wishes::release_all(JobRecord& job) {
   tell_tasks_again(job);
 }
 
-// A hold or a release of an array acts on all of its tasks: what single ones are wished for is told
+// A hold or a release of an array acts on all of its tasks: wishes for single ones are sent
 // again.
 void Wishes::tell_tasks_again(JobRecord& job) {
   if (!job.array) return;
-  // Each that was told is told once more: whether it holds yet is not known.
+  // Each hold that was sent is sent once more: whether it still counts is not known.
   for (auto& [number, held] : job.array->told_holds) {
     held = !wish_for(job, number).hold.value_or(job.request.hold);
   }
@@ -453,7 +453,7 @@ void Wishes::show_accepted(JobRecord& job) {
   const bool warns = !job.pod_warning.empty();
   const std::int64_t generation = job.object->metadata.generation;
   const auto judged = std::exchange(job.wanted().observed_generation, generation);
-  // Who edits a job looks at it next. The first look at a job goes with the write of its number.
+  // Editors of a job look at it next. The first look at a job goes with the write of its number.
   const bool is_edit = judged && judged != generation;
   if (is_edit && !job.is_allocated()) show_priority(job, scheduler_);
   const kube::Conditions& conditions = job.wanted().conditions;
@@ -477,8 +477,8 @@ void Wishes::show_accepted(JobRecord& job) {
   parts_.jobs.mark(job, is_edit ? WriteUrgency::kUrgent : WriteUrgency::kInforms);
 }
 
-// The terms are stored with the number under which others are told of the job, so that a leader
-// that finds the one finds the other.
+// The terms are stored with the number by which other jobs name the job, so that a leader that
+// finds the one finds the other.
 void Wishes::show_terms(JobRecord& job, const sched::Dependency& dependency) {
   job.wanted().dependency = shown_terms(*job.object, dependency, job.wanted().dependency);
   parts_.jobs.mark(job, WriteUrgency::kUrgent);
@@ -488,7 +488,7 @@ void Wishes::submit(JobRecord& job, sched::JobRequest request, std::vector<sched
   job.submitted = true;
   show_terms(job, request.dependency);
   job.request = std::move(request);
-  // A Submit carries the suspension with it; it is not told as an event of its own.
+  // A Submit carries the suspension with it; it is not sent as an event of its own.
   job.told_suspend = job.request.suspend;
   kube::JobStatus& wanted = job.wanted();
   wanted.state = kube::JobState::kPending;
@@ -509,11 +509,11 @@ void Wishes::submit(JobRecord& job, sched::JobRequest request, std::vector<sched
   show_priority(job, scheduler_);
 }
 
-// Everything in the spec that is a command rather than a property.
+// Sends everything in the spec that is a command rather than a property.
 //
 // Requests are counters (requeueRequest, releaseRequest): one that is higher than what was last
-// observed is a command that has not been carried out. What was observed is stored, so a new leader
-// repeats none.
+// observed is a command that has not been carried out. The observed numbers are stored, so a new
+// leader repeats none.
 void Wishes::tell_commands(JobRecord& job) {
   const kube::JobSpec& spec = job.object->spec;
   // Once told, it is the scheduler's: a cancel cannot be taken back.
@@ -529,7 +529,7 @@ void Wishes::tell_commands(JobRecord& job) {
     // many.
     observed.requeue_request = wish;
     parts_.jobs.mark(job, WriteUrgency::kUrgent);
-    // Noted before it is told, because the answer of the scheduler may arrive within the call.
+    // Noted before it is sent, because the answer of the scheduler may arrive within the call.
     scheduler_.tell(sched::Requeue{job.id});
   }
   if (const auto wish = spec.control.release_request.value_or(0); wish > observed.release_request) {
@@ -542,7 +542,7 @@ void Wishes::tell_commands(JobRecord& job) {
 
 // A job that runs stands still only if its nodes' agents see to it. Where jobs take no turns there
 // may be none, and no timetable: both are asked for, and the scheduler hears of the suspension when
-// they are there. What is Suspended by its status is so, and its CPUs are free for others.
+// they are there. A job that is Suspended by its status is so, and its CPUs are free for others.
 void Wishes::tell_suspension(JobRecord& job) {
   if (job.array) return;  // each of its tasks by itself
   const kube::JobControl& control = job.object->spec.control;
@@ -601,7 +601,7 @@ bool Wishes::suspension_waits(JobRecord& job) {
 void Wishes::suspension_waits_no_more(JobRecord& job) {
   job.start.suspension_waits.reset();
   // Recognized by its text: the message may have been written by an earlier leader, and any other
-  // message is not ours to clear.
+  // message must stay.
   if (!job.wanted().message.starts_with(kWaits)) return;
   job.wanted().message.clear();
   parts_.jobs.mark(job, WriteUrgency::kUrgent);

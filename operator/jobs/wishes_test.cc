@@ -12,7 +12,7 @@ namespace {
 
 // Method: one job, the real scheduler, no API server. A test shows the job as the user has it now
 // (see(), see_changed()), lets it be heeded, and compares three things: how many events the
-// scheduler was told, the condition Accepted, and the Kubernetes events for users (told()).
+// scheduler got, the condition Accepted, and the Kubernetes events for users (told()).
 class WishesTest : public JobPartsFixture {
  protected:
   // Two nodes, of which it gets none: it waits.
@@ -73,7 +73,7 @@ TEST_F(WishesTest, AnIllegalJobIsRefusedOnceAndSubmittedWhenItIsMended) {
   EXPECT_EQ(says(job, kube::kAccepted), "True Accepted");
 }
 
-// The scheduler never heard of it, and is told that it is gone, since other jobs may wait for it.
+// The scheduler never heard of it, and gets its end, since other jobs may wait for it.
 TEST_F(WishesTest, AnIllegalJobThatIsCancelledEnds) {
   reserve_numbers();
   kube::Job wrong = object();
@@ -102,7 +102,7 @@ TEST_F(WishesTest, ACancelledJobWithoutANumberWaitsForIt) {
   EXPECT_EQ(job.wanted().state, kube::JobState::kCancelled);
 }
 
-// It was submitted; now the scheduler must not know it any more.
+// It was submitted; now the scheduler must no longer know it.
 TEST_F(WishesTest, AJobThatWaitsAndBecomesIllegalIsForgotten) {
   JobRecord& job = submitted();
   wishes.heed(see_changed(job, [](kube::JobSpec& spec) { spec.resources.nodes->min = 3; }));
@@ -116,7 +116,7 @@ TEST_F(WishesTest, AJobThatWaitsAndBecomesIllegalIsForgotten) {
 TEST_F(WishesTest, AJobWhosePartitionWentStaysInTheQueue) {
   JobRecord& job = submitted();
   Changes<kube::Partition> gone;
-  // Deleted; the scheduler is not told here, because only the verdict on the job matters.
+  // Deleted; the scheduler gets no event here, because only the verdict on the job matters.
   gone[{"", "batch"}] = nullptr;
   policy.observe(gone);
   (void)policy.decide(nodes.objects(), now);
@@ -126,7 +126,7 @@ TEST_F(WishesTest, AJobWhosePartitionWentStaysInTheQueue) {
   EXPECT_EQ(events(), 0);
 }
 
-// Generation 2 is the changed spec, so its user sees that it has been heeded.
+// Generation 2 is the changed spec, so its user sees that it has been read.
 TEST_F(WishesTest, AChangeOfAWaitingJobIsTold) {
   JobRecord& job = submitted();
   wishes.heed(see_changed(job, [](kube::JobSpec& spec) { spec.resources.nodes->min = 1; }));
@@ -136,7 +136,7 @@ TEST_F(WishesTest, AChangeOfAWaitingJobIsTold) {
 }
 
 // `basis()` is the spec that is in force. Compared with it, the change that takes the refused one
-// back is no change, so the job is accepted again.
+// back changes nothing, so the job is accepted again.
 TEST_F(WishesTest, AChangeThatARunningJobCannotMakeIsRefusedAndLeavesItAsItWas) {
   JobRecord& job = started();
   wishes.heed(see_changed(job, [](kube::JobSpec& spec) { spec.resources.nodes->min = 1; }));
@@ -160,7 +160,7 @@ TEST_F(WishesTest, HoldsAndReleasesAreToldWithTheChange) {
   EXPECT_EQ(events(), 4);
 }
 
-// A cancel that is heeded is an ending: of what runs the pods go first.
+// A cancel that is carried out is an ending: if the job runs, its pods go first.
 TEST_F(WishesTest, CommandsAreToldOnceEach) {
   JobRecord& job = started();
   wishes.heed(see_changed(job, [](kube::JobSpec& spec) { spec.control.suspend = true; }));
@@ -247,7 +247,7 @@ TEST_F(WishesTest, ANewJobHasNoRequestOutstanding) {
 }
 
 // A trial of the job's pods was refused, as by a quota. The job keeps its place in the queue, since
-// the quota may be raised; its user is told at once.
+// the quota may be raised; its user hears of it at once.
 TEST_F(WishesTest, WhatTheApiServerWouldRefuseIsAWarningThatGoesAway) {
   JobRecord& job = submitted();
   wishes.answered({job.uid, base::Error{base::Code::kPermissionDenied, "over the quota"}});

@@ -31,7 +31,7 @@ std::int64_t term_in(const StatusPatched<T>& outcome) {
   }
 }
 
-// A conflict is no failure: another writer was faster, and the next try has what it wrote.
+// A conflict is not a failure: another writer was faster, and the next try has what it wrote.
 void ControlLoop::count_end(WriteEnd end) {
   if (end == WriteEnd::kLostRace) ++counters_.conflicts;
   if (end == WriteEnd::kFailed) ++counters_.write_failures;
@@ -262,7 +262,7 @@ void ControlLoop::answered(JobCreated&& outcome) {
   adopted_.answered(outcome, now_);
 }
 
-// The jobs that waited for a number are looked at again and get theirs then.
+// The jobs that waited for a number are looked at again and get one then.
 void ControlLoop::answered(IdsReserved&& outcome) {
   for (const std::string& uid : numbers_.answered(outcome, now_)) jobs_.touch(uid);
   if (outcome.result.ok()) {

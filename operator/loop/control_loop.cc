@@ -12,7 +12,7 @@
 namespace control {
 namespace {
 
-// A reconciliation that goes on for so many rounds chases its own tail: a bug of ours.
+// A reconciliation with more rounds runs in circles, which is a bug.
 constexpr int kReconcileRoundsMax = 10'000;
 // The lag looks at each node that is behind, so it is not counted in each step, and the more seldom
 // the more there are.
@@ -53,22 +53,22 @@ base::Instant ControlLoop::step() {
   look_at_clocks();
   if (ended_) return base::kNever;
   ++counters_.steps;
-  // 1. What came in: changed objects and answers to writes.
+  // 1. Take what came in: changed objects and answers to writes.
   take_inbox();
   // The first step is entered with complete lists of all kinds in the inbox, so nothing that is
   // missing here is merely not known yet.
   if (!restored_) restore();
   if (ended_) return base::kNever;
-  // 2. What became due.
+  // 2. Handle what became due.
   jobs_.fire_timers();
   unsliced_.count(now_, unsliced_sources());
   (void)scheduler_.wake();
-  // 3. What follows from it. A pass at once where one is due after that: a job that may start when
+  // 3. Work out what follows. A pass at once if one is due after that: a job that may start when
   // it is submitted is never written as pending, and no pod of it is tried.
   reconcile_until_quiet();
   if (scheduler_.wake()) reconcile_until_quiet();
   take_plans();
-  // 4. What has to be written.
+  // 4. Write what must be written.
   write_due();
   reconcile_until_quiet();  // pods may be created once their timetables are found to be written
   // Commit points and timetables have taken their room in write_due; pods get what is left, then
@@ -122,7 +122,7 @@ void ControlLoop::reconcile_until_quiet() {
     const auto touched = jobs_.take_touched();
     if (touched.empty()) return;
     for (const std::string& uid : touched) {
-      // What it is looked at for may end it, or make it ready: its time is counted up to here.
+      // This look may end the job, or make it ready: its time is counted up to here.
       if (!unsliced_.counts_nobody()) {
         if (const JobRecord* job = jobs_.peek(uid)) count_unsliced(*job);
       }
@@ -133,9 +133,9 @@ void ControlLoop::reconcile_until_quiet() {
   }
 }
 
-// Tells the parts that keep sums or their own view of each job. They are told once per touched job,
-// not at each place that changes it: a sum is corrected by the difference between what the job
-// counted for before and counts for now.
+// Tells the parts that keep sums or their own view of each job. They hear once per touched job, not
+// at each place that changes it: a sum is corrected by the difference between what the job counted
+// for before and counts for now.
 void ControlLoop::note_change(const std::string& job_uid) {
   if (const JobRecord* job = jobs_.peek(job_uid)) {
     counts_.observe(*job);
@@ -158,7 +158,7 @@ void ControlLoop::note_change(const std::string& job_uid) {
 // The life of a job, as far as it has come. `job` may be gone afterwards.
 void ControlLoop::reconcile(JobRecord& job) {
   if (Forecasts::is_question(job)) return foretell(job);
-  // 1. What its user wants.
+  // 1. Follow the wishes of its user.
   if (job.deleted) {
     // The object is gone; its pods go by garbage collection as well, but their nodes must not be
     // given away before they are.
@@ -192,7 +192,7 @@ void ControlLoop::reconcile(JobRecord& job) {
     if (job.array) delete_old_pods(job);
     if (job.array) end_array(job);
   }
-  // 2. What its pods say. They are neither made nor ended before the commit point is stored.
+  // 2. Follow its pods. They are neither made nor ended before the commit point is stored.
   if (!job.submitted || job.is_final()) return;
   pod_writes_.end_stale_pods(job);
   if (!job.is_allocated()) return;
@@ -211,8 +211,8 @@ void ControlLoop::foretell(JobRecord& job) {
   forget(job);
 }
 
-// Its end is an outcome of its array, and when that is stored nothing else is kept of it. `task`
-// may be gone afterwards.
+// Stores the end of a task as an outcome of its array, after which nothing else is kept of it.
+// `task` may be gone afterwards.
 void ControlLoop::end_task(JobRecord& task) {
   jobs_.end(task);
   if (std::exchange(task.submitted, false)) scheduler_.tell(sched::Forget{task.id});
@@ -296,7 +296,7 @@ void ControlLoop::write_due() {
   // rest.
   writer_.submit_all(statuses_.due(now_, term_, writer_.room()));
   writer_.submit_all(timetables_.due(now_, term_, writer_.room()));
-  // Pods may have waited for a timetable that is not wanted any more.
+  // Pods may have waited for a timetable that is no longer wanted.
   for (const std::string& node : timetables_.take_settled()) {
     for (const std::string& uid : nodes_.jobs_on(node)) jobs_.touch(uid);
   }
@@ -318,7 +318,7 @@ void ControlLoop::write_due() {
   }
 }
 
-// Of each of these thousands may become due at the same instant: after a restore of etcd, or when a
+// Thousands of each of these may become due at the same instant: after a restore of etcd, or when a
 // configuration is changed. Starts and ends do not stand behind them.
 void ControlLoop::write_due_apart() {
   // In the order of what waits for it: a job may wait for a pod that is gone, and nodes take no
@@ -405,20 +405,20 @@ base::Instant ControlLoop::next_due() const {
 }
 
 // Another leader has written with a higher term, so this process lost its Lease without noticing
-// (it was paused, say). It must not write again: the CRD refuses its statuses and timetables by the
-// term anyway, but pods carry none.
+// (for example it was paused). It must not write again: the CRD refuses its statuses and timetables
+// by the term anyway, but pods carry none.
 void ControlLoop::be_fenced(std::int64_t by_term) {
   end("another operator leads with term " + std::to_string(by_term));
 }
 
-// What has been decided since the list knows nothing of it.
+// Decisions since then are unknown to the list.
 void ControlLoop::be_overtaken(const JobRecord& job) {
   end("the leader before this one has stored an end or the like of job " +
       kube::to_string(job.key) + " late; the next one lists again");
 }
 
 // Instants never go back, whatever the machine's clock does: for a while they stand still. A clock
-// that was set far is not followed, because that is no time that has passed: jobs would be over
+// that was set far is not followed, because that is not time that has passed: jobs would be over
 // their limits, or nothing would become due for hours, and turns would be published for instants
 // that agents' clocks are far from. The next leader begins with the new time, if that is right
 // (process.cc).

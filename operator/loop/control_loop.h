@@ -180,7 +180,7 @@ class ControlLoop {
   void count_nodes();
   void choose_taints();
   void note_agent(const std::string& node);
-  // Notes how the node slices, or all nodes.
+  // Note how the node, or all nodes, slice.
   void note_slicing(const std::string& node);
   void note_slicing();
   UnslicedTime::Sources unsliced_sources();

@@ -53,7 +53,7 @@ TEST(Inbox, WhatIsGoneBeforeTheFirstLookWasNever) {
   Inbox::Batch batch = inbox.take();
   EXPECT_EQ(batch.of<kube::Pod>().size(), 1U);
   EXPECT_TRUE(batch.gone_of<kube::Pod>().empty());
-  // From then on each deletion is told, with the UID, also of what was made again.
+  // From then on each deletion is kept, with the UID, also of recreated objects.
   inbox.deleted<kube::Pod>(pod("b"));
   inbox.replaced<kube::Pod>(*pod("c"), pod("c"));
   batch = inbox.take();

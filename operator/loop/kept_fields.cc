@@ -225,8 +225,8 @@ void keep_ours(kube::Pod& pod, kube::Pod& kept) {
   kept.status.container_statuses = short_states(pod.status.container_statuses);
 }
 
-// Pods of others, which are most of a cluster's: their memory and devices take room on the node,
-// and one of them may be the node's agent.
+// Keeps what counts of other pods, which are most of a cluster's: their memory and devices take
+// room on the node, and one of them may be the node's agent.
 void keep_foreign(kube::Pod& pod, kube::Pod& kept) {
   kept.metadata.labels =
       only(pod.metadata.labels, {kube::kLabelName, kube::kLabelComponent, kube::kLabelGang});

@@ -37,7 +37,7 @@ constexpr std::size_t kMega = std::size_t{1} << 20U;
 const std::string kLong(kMega / 2, 'x');
 const std::string kValue(63, 'x');
 
-// All with our own prefix: of a node these are kept before the labels of others.
+// All with kubegang's own prefix: of a node's labels these are kept first.
 kube::Labels labels() {
   kube::Labels all;
   for (int i = 0; i < kEntries; ++i) all["kubegang.io/" + std::to_string(i)] = kValue;
@@ -121,7 +121,7 @@ std::size_t bytes_of(const T& object, int count, Keep keep) {
   return after > before ? (after - before) / static_cast<std::size_t>(count) : 0;
 }
 
-// Returns what is kept of it, and expects that it takes at most so many bytes, by many objects: the
+// Returns what is kept of it, and expects that it takes at most `bytes`, by many objects: the
 // allocator keeps some memory for itself.
 template <typename T>
 T kept(const T& object, std::size_t bytes_max) {
@@ -149,7 +149,7 @@ TEST(KeptFields, OfAPodOfOthersLittleIsKept) {
   EXPECT_EQ(left.metadata.resource_version, "7");
 }
 
-// What is not even read of a pod's text is what would be dropped anyway, of each kind of pods.
+// Parts of a pod's text that are not read would be dropped anyway, for each kind of pods.
 TEST(KeptFields, OfTheTextOfAPodWhatIsKeptIsRead) {
   json whole = kube::encode(hostile_pod(3));
   for (json& one : whole["spec"]["containers"]) {
@@ -217,7 +217,7 @@ TEST(KeptFields, APodOfOthersConcernsOnlyItsNode) {
   }));
 }
 
-// An agent's pod is a pod of others as well. If its labels or its readiness were dropped, the
+// An agent's pod is a foreign pod, too. If its labels or its readiness were dropped, the
 // operator would take each node for one without an agent.
 TEST(KeptFields, AnAgentsPodSaysTheSame) {
   kube::Pod pod = hostile_pod(2);
@@ -377,7 +377,7 @@ TEST(KeptFields, AnAnnotationIsKeptWholeOrRefused) {
             std::string(63, 'a') + "," + std::string(36, 'a') + "...");
 }
 
-// A note of ours is compared as a whole, or it would be written again and again.
+// The operator's own note is compared as a whole, or it would be written again and again.
 TEST(KeptFields, OurNoteIsKeptWhole) {
   const std::string sentence(20'000, 'x');
   for (kube::Pod pod : {gated_pod(), hostile_pod(1), pod_of_job(1)}) {
@@ -411,8 +411,8 @@ TEST(KeptFields, OfABatchJobLittleIsKept) {
   EXPECT_EQ(left.spec.completions, 2);
 }
 
-// 3,000 labels are above the 64 KiB that are kept, so most are dropped; the weight is a label of
-// ours and has to survive. Of all resources only those that the scheduler knows stay, devices among
+// 3,000 labels are above the 64 KiB that are kept, so most are dropped; the weight is a label
+// of kubegang's and must survive. Only resources that the scheduler knows stay, devices among
 // them.
 TEST(KeptFields, OfANodeLittleIsKept) {
   kube::Node node;
@@ -446,7 +446,7 @@ TEST(KeptFields, OfANodeLittleIsKept) {
   EXPECT_EQ(after.spec.state, before.spec.state);
 }
 
-// Of a kubegang Job the CRD bounds the spec, and the template is dropped. The attempt's label and
+// The CRD bounds the spec of a kubegang Job, and the template is dropped. The attempt's label and
 // the controller stay: by them a batch Job finds its attempts.
 TEST(KeptFields, OfTheMetadataOfAJobLittleIsKept) {
   kube::Job job;

@@ -34,9 +34,9 @@ bool was_in_queue(const JobRecord& job) {
          (status.allocation || has_begun || kube::is_true(status.conditions, kube::kAccepted));
 }
 
-// When the present run began, or the last one. Of a gang that is not ready, as stored, the instant
-// at which it got its nodes: it may have been ready, and charged, by a leader that could not store
-// it.
+// Returns when the present run began, or the last one; for a gang that is not ready, as stored, the
+// instant at which it got its nodes: it may have been ready, and charged, by a leader that could
+// not store it.
 std::optional<base::Instant> run_began(const kube::JobStatus& status) {
   if (status.start_time || !status.allocation) return status.start_time;
   return starting_since(status);
@@ -140,8 +140,8 @@ void ControlLoop::restore() {
 }
 
 // Makes the records of tasks that wait and whose terms differ from those of the rest, and returns
-// them. What differs counts as told for these, and for those that have records. Of more tasks than
-// may have begun it is told by the loop: each record costs as much as a job.
+// them. Their differences count as sent, and so do those of tasks that have records. For more tasks
+// than may have begun the loop sends them: each record costs as much as a job.
 std::vector<JobRecord*> ControlLoop::tasks_apart(JobRecord& array) {
   ArrayRecord& record = *array.array;
   std::vector<JobRecord*> made;
@@ -219,7 +219,7 @@ void ControlLoop::number_anew(JobRecord& job) {
 }
 
 // Returns how a name in a stored allocation becomes a node of the scheduler; the capture is valid
-// as long as this loop. A node that the scheduler was not told of is missing.
+// as long as this loop. A node that the scheduler does not know is missing.
 NodesByName ControlLoop::nodes_by_name() const {
   return [this](const std::string& name) -> std::optional<KnownNode> {
     const auto index = scheduler_.names().find_node(name);
@@ -244,7 +244,7 @@ std::optional<sched::JobFacts> ControlLoop::restored_job(JobRecord& job,
   // administrator may only be about to create it again.
   const bool waits_for_partition =
       verdict.partition_missing && kube::is_true(status.conditions, kube::kAccepted);
-  // What has become of the tasks of an array is not forgotten.
+  // The fates of the tasks of an array are not forgotten.
   const bool has_begun = allocated || job.task || (job.array && status.array);
   if (!verdict.request && !has_begun && !waits_for_partition) {
     return std::nullopt;  // judged again by the loop
@@ -253,7 +253,7 @@ std::optional<sched::JobFacts> ControlLoop::restored_job(JobRecord& job,
   // A job that runs goes on, whatever its spec would be worth today.
   sched::JobRequest request = verdict.request ? std::move(*verdict.request)
                                               : plain_request(*job.object, job.id, submit_time);
-  // The user may have changed the limit while there was no leader: that is told later, by the loop.
+  // The user may have changed the limit while there was no leader: the loop sends that later.
   if (allocated && status.observed) request.time_limit = status.observed->time_limit;
   Predecessors predecessors = find_predecessors(jobs_, job);
   request.dependency = std::move(predecessors.dependency);
@@ -277,10 +277,10 @@ std::optional<sched::JobFacts> ControlLoop::restored_job(JobRecord& job,
     restored.held.set(sched::Holds::to_store(reason).value_or(sched::HoldBy::kAdmin));
   }
   job.submitted = true;
-  // What is told now is what later wishes are compared with (Wishes).
+  // Later wishes are compared with what is sent now (Wishes).
   job.request = *restored.request;
   job.accept_spec();
-  // Its spec may have changed while there was no leader: the loop judges it like any change.
+  // The spec may have changed while there was no leader: the loop judges it like any change.
   job.judge_again = !job.task;
   if (!allocated) {
     restored.eligible_time = status.eligible_time.value_or(base::Instant{});
@@ -297,7 +297,7 @@ std::optional<sched::JobFacts> ControlLoop::restored_job(JobRecord& job,
   return restored;
 }
 
-// The plan is made again. What is stored is written over unless the new one says the same.
+// The plan is made again. The stored one is written over unless the new one says the same.
 void ControlLoop::forget_plan(JobRecord& job) {
   kube::JobStatus& wanted = job.wanted();
   if (!wanted.expected_start_time) return;
@@ -338,7 +338,7 @@ void ControlLoop::restore_allocated(JobRecord& job, sched::JobFacts& restored) {
   if (status.suspend_time) restored.clock.suspended = status.suspend_time->elapsed;
   restored.user_suspended = restored.state == sched::JobState::kSuspended &&
                             status.reason == reason_name(sched::Reason::kUser);
-  // Of a suspension that waits for agents no scheduler has heard, whether the job is ready or not.
+  // No scheduler has heard of a suspension that waits for agents, even if the job is ready.
   job.told_suspend = restored.user_suspended;
   restore_ending(job, restored);
   // Pods of the start are known by their names, which follow from the slots.
@@ -349,7 +349,7 @@ void ControlLoop::restore_allocated(JobRecord& job, sched::JobFacts& restored) {
 }
 
 // An ending is stored before the first pod is deleted, so a crash in between leaves pods that run
-// and an ending that says they must not. The scheduler is told the verdict, and the loop deletes
+// and an ending that says they must not. The scheduler gets the verdict, and the loop deletes
 // them.
 void ControlLoop::restore_ending(JobRecord& job, sched::JobFacts& restored) {
   const auto& ending = job.wanted().ending;
@@ -411,7 +411,7 @@ void ControlLoop::restore_claim(const JobRecord& job, sched::JobFacts& restored)
     sched::NodeAllocation& share = nodes.nodes.emplace_back();
     share.node = node->index;
     share.cores = claim->cores.empty() ? sched::CoreSet::first(node->cores) : *cores;
-    // Of a claim only nodes and cores count; it has no tasks yet.
+    // Only nodes and cores of a claim count; it has no tasks yet.
     share.cpus = node->cpus;
   }
   restored.claim = std::move(nodes);
@@ -419,9 +419,9 @@ void ControlLoop::restore_claim(const JobRecord& job, sched::JobFacts& restored)
   restored.claim_until = claim->until.value_or(now_);
 }
 
-// Of a pod in a timetable of that instant. A job that became ready after it was in no rotation yet:
-// it was listed only to keep it off beside others. A pod of an earlier start is not the job's any
-// more.
+// Returns the job of a pod in a timetable of that instant. A job that became ready after it was in
+// no rotation yet: it was listed only to keep it off beside others. A pod of an earlier start is no
+// longer the job's.
 std::optional<sched::JobId> ControlLoop::listed_in_rotation(const kube::TimetablePod& pod,
                                                             base::Instant as_of) {
   const JobRecord* job = jobs_.find(record_key(pod.job_uid, pod.task));
@@ -463,8 +463,8 @@ std::vector<sched::NodePlan> ControlLoop::published_plans() {
   return plans;
 }
 
-// Restores the usage that the last leader has counted (usage_keeper.h). Of a run that began after
-// the record nothing has been charged, even if the record lists an earlier run of the job.
+// Restores the usage that the last leader has counted (usage_keeper.h). Nothing of a run that began
+// after the record has been charged, even if the record lists an earlier run of the job.
 void ControlLoop::restore_usage() {
   const kube::UsageRecordSpec* record = usage_.stored();
   if (record == nullptr) return;
@@ -484,7 +484,7 @@ void ControlLoop::restore_usage() {
   jobs_.for_each_ended([&](const kube::Job& job) {
     const auto listed = charged.find(sched::JobId{job.status.job_id.value_or(0)});
     const bool is_new = began_since(job.status);
-    // Of a short life the start is told by a node's clock, the end never.
+    // A short life has its start by a node's clock, its end never.
     const bool had_ended = job.status.end_time && *job.status.end_time <= taken_at;
     if (listed == charged.end() && (!is_new || had_ended)) return;
     auto one = ended_job(job);
@@ -533,7 +533,7 @@ void ControlLoop::restore_unsliced() {
   }
 }
 
-// Their pods are looked at later. What they ran since the leader before has stored their times is
+// Their pods are looked at later. Their runs since the leader before has stored their times are
 // counted then.
 void ControlLoop::restore_never_frozen() {
   jobs_.for_each_unfinished([this](const JobRecord& job) {

@@ -10,7 +10,7 @@ namespace {
 const kube::ObjectKey kFirst{"system", "agent-1"};
 const kube::ObjectKey kSecond{"system", "agent-2"};
 
-// An agent's pod on n1, whose container runs or not, and which kubelet calls ready or not.
+// An agent's pod on n1; `runs`: its container runs; `ready`: kubelet calls it ready.
 kube::Pod agent(bool runs, bool ready) {
   kube::Pod pod;
   pod.metadata.labels = {{"app.kubernetes.io/name", "kubegang"},
@@ -36,8 +36,8 @@ struct AgentPodsTest : testing::Test {
   AgentPods agents;
 };
 
-// kubelet's word, which comes also when the agent can say nothing any more: that it has crashed,
-// say. The readiness may lag behind the container, so the container counts first.
+// kubelet's word, which comes also when the agent can no longer say anything, for example after a
+// crash. The readiness may lag behind the container, so the container counts first.
 TEST_F(AgentPodsTest, SayWhetherTheAgentRunsAndIsReady) {
   EXPECT_EQ(agents.on("n1"), AgentPod::kMissing);
   EXPECT_EQ(after(agent(false, false)), AgentPod::kNotRunning);
@@ -75,7 +75,7 @@ TEST_F(AgentPodsTest, OtherPodsAreNone) {
   EXPECT_EQ(agents.on("n1"), AgentPod::kMissing);
 }
 
-// As in a development cluster, whose agents are processes: only the NodeTimetable tells of one.
+// As in a development cluster, whose agents are processes: only the NodeTimetable shows one.
 TEST(AgentPods, NothingIsKnownWhereAgentsAreNoPods) {
   AgentPods agents;
   const kube::Pod pod = agent(true, true);

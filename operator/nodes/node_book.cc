@@ -46,8 +46,8 @@ void NodeBook::observe_agent(const std::string& name,
   Record& record = nodes_[name];
   const std::shared_ptr<const kube::NodeTimetable> before =
       std::exchange(record.table, std::move(table));
-  // A report that changes nothing must not cause a judgement. Of the spec only counts whether pods
-  // are listed (takes_turns).
+  // A report that changes nothing must not cause a judgement. In the spec it only counts whether
+  // pods are listed (takes_turns).
   const bool both = before != nullptr && record.table != nullptr;
   const bool same = both ? before->status == record.table->status &&
                                before->spec.pods.empty() == record.table->spec.pods.empty()
@@ -134,8 +134,8 @@ NodeBook::News NodeBook::take_news(const sched::Configuration& configuration,
       sched::NodeSpec spec = judge(name, record, parameters);
       // The scheduler hears only of differences.
       if (spec == record.told) continue;
-      // Of all that it hears only CPUs count in what partitions hold. Memory changes with each pod
-      // of others, and a count looks at all nodes.
+      // Only CPUs count in what partitions hold. Memory changes with each other pod, and a count
+      // looks at all nodes.
       if (record.told.name.empty() || spec.cpus != record.told.cpus) is_uncounted_ = true;
       record.told = std::move(spec);
       news.events.push_back(sched::NodeUpdate{record.told});
@@ -342,8 +342,8 @@ bool NodeBook::is_cordoned(const std::string& name) const {
   return node != nullptr && (node->spec.unschedulable || node->metadata.deletion_timestamp);
 }
 
-// A node that is gone, or that an administrator has declared out of service: nothing runs there any
-// more, so its jobs have lost a member.
+// A node that is gone, or that an administrator has declared out of service: nothing runs there, so
+// its jobs have lost a member.
 bool NodeBook::is_lost(const std::string& name) const {
   const kube::Node* node = object(name);
   return node == nullptr || is_out_of_service(*node);

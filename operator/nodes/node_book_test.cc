@@ -16,7 +16,7 @@ sched::Configuration partitions(std::vector<sched::PartitionConfig> partitions) 
   return configuration;
 }
 
-// "+n1 -n2": updates and removals, in the order in which the scheduler is told.
+// "+n1 -n2": updates and removals, in the order in which the scheduler gets them.
 std::string text(const std::vector<sched::Event>& events) {
   std::string text;
   for (const sched::Event& event : events) {
@@ -28,8 +28,8 @@ std::string text(const std::vector<sched::Event>& events) {
   return text;
 }
 
-// Two nodes of one partition, and no agents: what is told is what the watches of nodes and pods
-// say.
+// Two nodes of one partition, and no agents: events follow from the watches of nodes and pods
+// alone.
 struct NodeBookTest : testing::Test {
   const Report report{{}};
   const AgentPods agents{};
@@ -39,8 +39,8 @@ struct NodeBookTest : testing::Test {
   std::string told() { return text(book.take_news(configuration, {}).events); }
 };
 
-// Each news costs a pass of the scheduler. Pods of others take memory, pods left behind by a job
-// keep the node from new ones.
+// Each news costs a pass of the scheduler. Other pods take memory, pods left behind by a job keep
+// the node from new ones.
 TEST_F(NodeBookTest, TellsOfEachNodeOnceAndOnlyWhatChanged) {
   (void)book.observe("n1", ready_node("n1"));
   (void)book.observe("n2", ready_node("n2"));
@@ -142,7 +142,7 @@ TEST_F(NodeBookTest, CountsWhatPartitionsCanHold) {
   EXPECT_TRUE(book.count(configuration)) << "limits may be others";
 }
 
-// A count looks at all nodes, and on a large cluster pods of others come and go a hundred times a
+// A count looks at all nodes, and on a large cluster other pods come and go a hundred times a
 // second.
 TEST_F(NodeBookTest, CountsAnewForCpusAndNotForMemory) {
   (void)book.observe("n1", ready_node("n1"));

@@ -16,7 +16,7 @@ void NodeClasses::observe(const std::string& name, std::shared_ptr<const kube::N
     if (list.use_count() == 1) return true;  // no job has it
     const bool was_usable = !std::ranges::binary_search(*list, name);
     if (was_usable == can_use(one.node_selector, one.tolerations, *node)) return false;
-    // Its jobs are judged again in this step, and the first of them has the list built again.
+    // Jobs of the list are judged again now, and the first of them has the list built again.
     outdated_.insert(std::move(list));
     return true;
   });

@@ -51,7 +51,7 @@ TEST(ObservedLag, TimetableThatWasMadeAnewIsAnotherOne) {
   EXPECT_EQ(lag.oldest(kStart + seconds{11}, any), seconds{1});
 }
 
-// etcd was restored: the agent obeys what the API server does not know any more.
+// etcd was restored: the agent obeys what the API server no longer knows.
 TEST(ObservedLag, AgentThatObeysANewerOneIsBehind) {
   ObservedLag lag;
   lag.see("n1", {5, 900}, TimetableVersion{5, 1000}, kStart);

@@ -11,8 +11,8 @@ std::vector<DeleteOrphan> OrphanPods::due(base::Instant now, std::chrono::second
                                           std::size_t room) {
   std::vector<DeleteOrphan> effects;
   for (const kube::ObjectKey& pod : tries_.take_due(now, room)) {
-    // The pod leaves the list when its watch shows that it is gone, or when its Job is known; what
-    // became of a try is not told.
+    // The pod leaves the list when its watch shows that it is gone, or when its Job is known; the
+    // outcome of a try is not reported.
     tries_.set(pod, now + kOrphanRetry);
     effects.push_back({pod, longest});
   }

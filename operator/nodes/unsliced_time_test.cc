@@ -127,7 +127,7 @@ TEST_F(UnslicedTimeTest, ForgetsAJobThatLeavesEndsOrStartsAnew) {
   EXPECT_EQ(counted(seconds{50}, seconds{8}), seconds{0});
 }
 
-// A new leader adds what its predecessor could not see any more.
+// A new leader adds what its predecessor could no longer see.
 TEST(MissedBefore, IsTheTimeOffSinceTheNodeStoppedSlicing) {
   kube::NodeTimetable table = saying(false, kube::kAgentStopped);
   table.spec.pods = {{.ns = "a", .name = "p", .job_uid = "u"}, {.ns = "a", .name = "q"}};

@@ -33,7 +33,7 @@ TEST(UnusableNodes, AHostlistNamesAsManyAsFitAndTheCountIsExact) {
   EXPECT_GE(named->size(), 10U);
 }
 
-// Its status would never be stored with a longer one.
+// The partition's status would never be stored with a longer one.
 TEST(UnusableNodes, AMessageIsAsLongAsItsFieldAtMost) {
   const auto groups =
       group_unusable({{{"AgentNotReady", "says " + std::string(1'024, 'x')}, {"n1"}}});

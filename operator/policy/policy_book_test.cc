@@ -1,4 +1,4 @@
-// Which policies are in force, and what each of them is told: its verdict in Accepted, and the
+// Tests of which policies are in force, and of their statuses: the verdict in Accepted, and the
 // preempt mode that follows.
 #include "operator/policy/policy_book.h"
 
@@ -197,8 +197,8 @@ TEST_F(PolicyBookTest, AVerdictThatFollowsNodesOnlyInforms) {
   EXPECT_EQ(status.urgency(), WriteUrgency::kInforms);
 }
 
-// Any other object of the kind is told that it counts for nothing. Two configurations at once could
-// contradict each other, and silence would let its author believe that it is in force.
+// The status of any other object of the kind says that it has no effect. Two configurations at once
+// could contradict each other, and silence would let its author believe that it is in force.
 TEST_F(PolicyBookTest, OnlyTheSchedulerConfigOfItsNameCounts) {
   kube::SchedulerConfigSpec spec;
   spec.gang = false;
@@ -256,7 +256,7 @@ TEST_F(PolicyBookTest, PodDefaultsAreThoseOfAcceptedSpecs) {
   EXPECT_FALSE(book_.pod_defaults("batch", "team-b").identity);
 }
 
-// A taint acts on pods of others, so it follows only from a spec that is in force.
+// A taint acts on all pods, so it follows only from a spec that is in force.
 TEST_F(PolicyBookTest, TaintsFollowTheAcceptedSpec) {
   kube::PartitionSpec spec = on("n1");
   spec.taint_nodes = true;

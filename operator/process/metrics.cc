@@ -204,7 +204,7 @@ void Metrics::Families::add_ended() {
                     .Add({});
 }
 
-// Of what has labels that come with jobs there is nothing before the first job.
+// Metrics with labels that come with jobs have no series before the first job.
 void Metrics::Families::add_totals() {
   const auto histograms = [this](const char* name, const char* help) {
     return &prometheus::BuildHistogram().Name(name).Help(help).Register(registry);

@@ -91,13 +91,13 @@ void add_neighbors(CLI::App& app, Options& options) {
 }  // namespace
 
 // Durations are read after CLI11, so that all flags take Go's notation (15s, 1m30s) as other
-// programs of Kubernetes do. The three times of leader election must grow in this order: a leader
-// gives up (renew deadline) before others may take the Lease (lease duration), and has tried more
-// than once by then (retry period).
-// The texts of those options repeat the defaults of Options, because CLI11 shows a default as it
-// stands there. Help and version arrive as CLI::Success, which is not an error; their text becomes
-// part of the result instead of being printed. Of several mistakes only the first is told, since
-// the others may follow from it.
+// programs of Kubernetes do. The three times of leader election must grow in this order: a
+// leader gives up (renew deadline) before others may take the Lease (lease duration), and has
+// tried more than once by then (retry period). The texts of those options repeat the defaults
+// of Options, because CLI11 shows a default as it stands there. Help and version arrive as
+// CLI::Success, which is not an error; their text becomes part of the result instead of being
+// printed. Only the first of several mistakes is reported, since the others may follow from
+// it.
 //
 // --no-leader-elect is for tests: without election nothing but the term keeps two operators apart,
 // and they undo each other's work.

@@ -41,7 +41,7 @@ constexpr base::Duration kLongestWait = std::chrono::seconds{5};
 // All kinds are listed within that, or the process ends: as the leader it would keep others from
 // leading, and as a stand-by it would be none.
 constexpr base::Duration kListsWithin = std::chrono::minutes{2};
-// For how long nobody must have led before a process leads whose clock is off.
+// The time without any leader before a process leads whose clock is off.
 constexpr base::Duration kLeadAnyhowAfter = std::chrono::minutes{1};
 // Many threads, few of them busy: their own arenas would only cost memory.
 constexpr int kMallocArenas = 2;
@@ -227,7 +227,7 @@ class Process {
     return false;
   }
 
-  // A leader whose clock is off ends, so that another one leads. Nobody else could, if it leads
+  // A leader whose clock is off ends, so that another one leads. No other process could if it leads
   // anyhow: then it ends when the clock is right, and time limits count again.
   void look_at_clock() {
     if (distrusts_clock_) {

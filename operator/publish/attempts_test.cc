@@ -11,7 +11,7 @@ using std::chrono::seconds;
 constexpr base::Instant kTriedAt{std::chrono::seconds{1'000}};
 
 // Two writes of one object could arrive in the wrong order. A race that was lost to another writer
-// is no failure: the next try has the newer version and need not wait.
+// is not a failure: the next try has the newer version and need not wait.
 TEST(Attempts, OneIsUnderWayAtATime) {
   Attempts attempts;
   EXPECT_TRUE(attempts.may_begin(kTriedAt));

@@ -16,14 +16,14 @@ bool waits_for_number(const JobRecord& job) {
   return job.task && job.is_allocated() && !job.wanted().job_id;
 }
 
-// Of so many tasks of an array that have not started it is told why they do not wait as the others.
+// The most tasks of an array that have not started whose reasons to wait differently are shown.
 constexpr std::size_t kWaitsTold = 100;
 bool waits_for_itself(const kube::JobStatus& task, const kube::JobStatus& array) {
   return !task.reason.empty() && task.reason != array.reason;
 }
 
-// Which commit point the write is, from the state that it writes: names for logs, tests and crash
-// points.
+// Returns which commit point the write is, from the state that it writes: names for logs, tests and
+// crash points.
 WritePoint status_point(const JobRecord& job) {
   if (job.status.urgency() != WriteUrgency::kCommit) return WritePoint::kStatus;
   const kube::JobStatus& wanted = job.wanted();
@@ -34,7 +34,7 @@ WritePoint status_point(const JobRecord& job) {
 }
 
 // The API server keeps each version of an object for minutes: the status of an array is written as
-// seldom as it takes for so many bytes a second, so that a few arrays of short tasks do not fill
+// seldom as it takes for this many bytes a second, so that a few arrays of short tasks do not fill
 // etcd. An entry is estimated at what it mostly takes (kArrayBegunMax).
 constexpr std::int64_t kArrayBytesPerSecond = 256 << 10;
 constexpr std::int64_t kEntryBytes = 600;
@@ -50,8 +50,8 @@ base::Duration rest_after(const kube::ArrayStatus& shown) {
 // left out, and start with the next leader.
 constexpr std::size_t kFailedTwinsBytesMax = 131'072;
 
-// Says of each term for which tasks of the array it has failed: of the others it may be fulfilled,
-// and a new leader has nothing else to tell them apart by. `array`: of its own status.
+// Says of each term for which tasks of the array it has failed: for the others it may be fulfilled,
+// and only this distinguishes them for a new leader. `array`: of its own status.
 void show_failed_twins(const ArrayRecord& record, std::vector<kube::DependencyStatus>& of_array) {
   for (std::size_t i = 0; i < of_array.size(); ++i) {
     if (of_array[i].type != kube::DependencyType::kAfterCorr) continue;
@@ -75,10 +75,10 @@ void show_undone_starts(const ArrayRecord& record, kube::ArrayStatus& shown) {
   std::ranges::sort(shown.tasks, {}, &kube::ArrayTask::task);
 }
 
-// What is kept of the room for other writes than commit points that something waits for: one part
-// in so many. Without it a suspended job would never be shown as suspended under a constant stream
-// of starts. That a job is ready is told as well when the stream is over: a start and its pod are
-// two writes, and this would be a third.
+// The part of the room that is kept for writes other than awaited commit points: one in this many.
+// Without it a suspended job would never be shown as suspended under a constant stream of starts.
+// Readiness may as well be written when the stream is over: a start and its pod are two writes,
+// and this would be a third.
 constexpr std::size_t kStatesShare = 4;
 constexpr std::size_t kLateShare = 16;
 
@@ -94,8 +94,8 @@ PatchStatus<T> patch_of(WritePoint point, StatusMirror<T>& mirror, base::Instant
   return {point, mirror.object_with(mirror.stored()), mirror.object_with(mirror.wanted())};
 }
 
-// A difference of the term alone is none: the next write that says something brings it. What an
-// array says of its tasks is gathered when it is written.
+// A difference of the term alone does not count: the next write brings it. An array's facts of its
+// tasks are gathered when it is written.
 bool says_something(const JobRecord& job) {
   if (job.array) return true;
   kube::JobStatus stored = job.status.stored();
@@ -130,7 +130,7 @@ bool only_start_is_awaited(const JobRecord& job, const JobRecord& other) {
          });
 }
 
-// Of an array then all has been said of its tasks, of which the record may have none (take_out).
+// For an array, all has been said of its tasks then, of which the record may have none (take_out).
 bool has_stored_end(const JobRecord& array) {
   const auto& state = array.status.stored().state;
   return state && kube::is_final(*state);
@@ -156,7 +156,7 @@ bool has_start_to_store(const JobRecord& job) {
 // it waited for, of those that have begun and not ended their starts alone.
 bool is_told_of(const CommitGate& gate, const JobRecord& job, const JobRecord& other) {
   if (!gate.may_end_wait(other.uid)) return only_start_is_awaited(job, other);
-  // What ends without a record says the status of the array.
+  // The array's status reports ends without a record.
   const bool is_clean =
       other.status.urgency() == WriteUrgency::kClean && !other.status.is_in_flight();
   if (other.array && other.array->rest_ended && !is_clean) return false;
@@ -194,7 +194,7 @@ bool StatusPublisher::may_say_now(JobRecord& job, base::Instant now) {
   if (!job.status.may_write(now)) return false;
   // A task that starts waits for its number (Wishes).
   if (waits_for_number(job)) return false;
-  // What became of the jobs that it waited for comes first (rule 5).
+  // The ends of the jobs that it waited for come first (rule 5).
   if (!is_told_of_ends(job)) return false;
   if (job.task && !is_told_of_ends(jobs_.array_of(job))) return false;
   // An ending by preemption waits for the commit of the job that preempts (CommitGate, rule 4).
@@ -216,8 +216,8 @@ void StatusPublisher::form_lines(base::Instant now) {
   take_marked();
   for (auto it = jobs_to_write_.begin(); it != jobs_to_write_.end();) {
     JobRecord* job = jobs_.peek(*it);
-    // Of a write under way its outcome is heard. So what is looked at here in each step is what has
-    // to be written now, however many jobs wait.
+    // A write under way will report its outcome. So each step looks here only at what must be
+    // written now, however many jobs wait.
     const bool waits = job != nullptr && job->status.exists() && !job->status.is_in_flight();
     if (!waits || job->status.urgency() <= WriteUrgency::kInforms) {
       if (waits && job->status.urgency() == WriteUrgency::kInforms) queue_informing(*job, now);
@@ -399,7 +399,7 @@ std::vector<Effect> StatusPublisher::due_informing_jobs(base::Instant now, std::
   return effects;
 }
 
-// What waits for another job's commit point is not due at any instant: the answer to that
+// A write that waits for another job's commit point is not due at any instant: the answer to that
 // write brings the loop back. So does an answer where there was no room.
 base::Instant StatusPublisher::next_due(base::Instant now) const {
   base::Instant due = base::kNever;

@@ -220,7 +220,7 @@ TEST_F(StatusPublisherTest, NamesTheCommitPointByWhatItWrites) {
   EXPECT_EQ(written("has ended"), "a:final");
 }
 
-// An ending whose preemptor is not known any more waits for nothing. It would wait forever, and
+// An ending whose preemptor is no longer known waits for nothing. It would wait forever, and
 // its nodes with it.
 TEST_F(StatusPublisherTest, AnEndingDoesNotWaitForAJobThatIsGone) {
   JobRecord& victim = job("victim", 1, 0);
@@ -328,8 +328,8 @@ TEST_F(StatusPublisherTest, CommitPointsGoFirstAndStatesHaveAQuarterOfTheRoom) {
 }
 
 // Jobs have become ready. On nodes whose jobs take turns the timetables wait for that; where they
-// do not (late_readiness) only the job's own end does, and it is told late: one in sixteen writes
-// while there is a stream of starts, so that a launch is not held up by half.
+// do not (late_readiness) only the job's own end does, and it is written late: one in sixteen
+// writes while there is a stream of starts, so that a launch is not held up by half.
 TEST_F(StatusPublisherTest, ReadinessForWhichNothingWaitsComesLast) {
   const auto ready = [this](const char* name, bool late) {
     JobRecord& one = job(name, 1, 0);

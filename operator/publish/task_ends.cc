@@ -27,8 +27,8 @@ void make_room(std::vector<kube::TaskEnd>& kept, const kube::ArrayStatus& shown)
 
 }  // namespace
 
-// 1. What is stored was told by the stored version first, unless that is known better.
-// 2. A task that has ended may have its record still, and is told again.
+// 1. The stored version first reported the stored ends, unless that is known better.
+// 2. A task that has ended may have its record still, and is reported again.
 void TaskEnds::keep(JobRecord& array, kube::ArrayStatus& shown, base::Instant now) {
   if (!recorded_.is_followed()) return shown.ended.clear();
   const auto& stored = array.status.stored().array;

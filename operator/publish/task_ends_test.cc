@@ -22,8 +22,8 @@ class TaskEndsTest : public ::testing::Test {
     one.end_time = at;
     return one;
   }
-  // A write that tells these ends first, and has so many entries of tasks; it is stored in that
-  // version. Returns the tasks whose ends it tells.
+  // Makes a write that reports these ends first, and has `entries` entries of tasks; it is stored
+  // in that version. Returns the tasks whose ends it reports.
   std::vector<int> write(std::vector<kube::TaskEnd> told, const std::string& version,
                          std::size_t entries = 0) {
     kube::ArrayStatus shown;
@@ -55,7 +55,7 @@ TEST_F(TaskEndsTest, NothingIsToldWithoutRecords) {
   EXPECT_FALSE(ends_.awaits());
 }
 
-// What counts is the version that told an end first, not the newest one.
+// The version that reported an end first counts, not the newest one.
 TEST_F(TaskEndsTest, AreKeptUntilTheyAreRecorded) {
   follow();
   EXPECT_EQ(write({end(1)}, "5"), (std::vector{1}));

@@ -248,7 +248,7 @@ std::vector<DeleteTimetable> TimetablePublisher::due_deletions(base::Instant now
     }
     Table& table = found->second;
     // Until an agent has said that it obeys an empty timetable, it may still keep pods frozen that
-    // only this object tells it to thaw. A watch or an answer will add the node again.
+    // it thaws only because of this object. A watch or an answer will add the node again.
     if (!may_go(*it, table)) {
       it = superfluous_.erase(it);
       continue;
@@ -256,8 +256,8 @@ std::vector<DeleteTimetable> TimetablePublisher::due_deletions(base::Instant now
     if (effects.size() < room && table.deletion.may_begin(now)) {
       table.deletion.begin();
       report_.log("timetable is needed no more", {{"node", *it}});
-      // The version that may_go() has looked at. The mirror may know an older one: what a watch
-      // shows while a write is under way is no news to it, and its agent's word may come before the
+      // The version that may_go() has looked at. The mirror may know an older one: it ignores
+      // what a watch shows while a write is under way, and its agent's word may come before the
       // answer.
       effects.push_back({*it, table.mirror.uid(), nodes_.table(*it)->metadata.resource_version});
     }
@@ -273,7 +273,7 @@ void TimetablePublisher::answered(const TimetableDeleted& outcome, base::Instant
   Table& table = found->second;
   const bool ok = outcome.status.ok();
   const base::Code code = ok ? base::Code::kNotFound : outcome.status.error().code;
-  // Gone is gone, whoever deleted it.
+  // Gone is gone, by whatever deletion.
   if (code == base::Code::kNotFound) {
     table.deletion.succeeded();
     table.mirror.saw_gone();

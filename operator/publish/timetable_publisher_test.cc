@@ -200,8 +200,8 @@ TEST_F(TimetablePublisherTest, TakesNoOlderObjectAndKnowsNoUnknownNode) {
 }
 
 // The agent's word about the first revision is there before the answer to its write. Then the node
-// needs no timetable any more. The deletion names the version that the agent's status made, and not
-// the one of our own write: with that it would be refused.
+// no longer needs a timetable. The deletion names the version that the agent's status made, and not
+// the one of the operator's write: with that it would be refused.
 TEST_F(TimetablePublisherTest, DeletesTheVersionThatTheAgentHasWritten) {
   tables.ensure_all(kSlice, kAt);
   const auto first = tables.due(kAt, 1, kTablesRoom);

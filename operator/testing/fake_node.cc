@@ -18,7 +18,7 @@ using std::chrono::seconds;
 // A FakeNode is both halves of a node: a kubelet for which running means to count time, and an
 // agent that obeys NodeTimetables at once. It differs from real ones on purpose: it never delays or
 // loses anything by itself (the API server's faults do that), so a test sees the operator's own
-// delays. What it checks is what a real agent must be able to rely on: a timetable that is
+// delays. It checks what a real agent must be able to rely on: a timetable that is
 // published is valid, never goes back, and never has two gangs run.
 
 // A real agent counts 2 s from the end of the second in which the container started; this one takes
@@ -169,7 +169,7 @@ void FakeNode::step(std::int64_t server_version) {
   std::erase_if(processes_, [&](const auto& entry) { return !seen.contains(entry.first); });
 }
 
-// What its annotations say of the pod with its index.
+// Takes what the annotations say of the pod with its index.
 void FakeNode::take_annotations(const kube::Pod& pod) {
   kube::Labels& annotations = annotations_[pod.metadata.uid] = pod.metadata.annotations;
   const auto index = pod.metadata.labels.find(std::string{kube::kLabelTask});
@@ -381,7 +381,7 @@ void FakeNode::pass_time(base::Instant from, base::Instant to) {
     if (process.finished || !process.started_at || is_frozen(process, from)) continue;
     process.ran += to - from;
     ran_[process.name] = process.ran;
-    // A pod that has not settled is not frozen by the real agent either, so it may run in others'
+    // A pod that has not settled is not frozen by the real agent either, so it may run in other
     // turns.
     if (from >= *process.started_at + kSettle) running.push_back(&process);
     const std::string work = annotation(annotations_, uid, "work");

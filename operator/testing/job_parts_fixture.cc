@@ -43,7 +43,7 @@ JobPartsFixture::JobPartsFixture() {
     (void)nodes.observe(name, ready_node(name));
     nodes.observe_agent(name, ready_agent(name));
   }
-  // The scheduler is told of both, without gang scheduling: jobs start as soon as there is room.
+  // The scheduler gets both, without gang scheduling: jobs start as soon as there is room.
   (void)policy.decide(nodes.objects(), now);
   sched::Configuration configuration = policy.configuration();
   configuration.cluster.gang = false;
@@ -100,7 +100,7 @@ void JobPartsFixture::reserve_numbers() {
                          now);
 }
 
-// Seen, heeded, started and stored; the events of that way are taken, so that a test sees its own
+// Seen, judged, started and stored; the events of that way are taken, so that a test sees its own
 // only.
 JobRecord& JobPartsFixture::started(const kube::Job& seen) {
   reserve_numbers();
@@ -163,7 +163,7 @@ std::string JobPartsFixture::warned() {
 }
 
 std::int64_t JobPartsFixture::events() {
-  // Of the scheduler, since the last call.
+  // The events of the scheduler since the last call.
   return counters.events - std::exchange(events_before_, counters.events);
 }
 

@@ -43,7 +43,7 @@ const kube::ClientOptions kFast{.rate = {.per_second = 1'000'000, .burst = 1'000
 // it.
 constexpr int kPumpRoundsMax = 2'000;
 constexpr std::size_t kLogTail = 60;
-// Of all jobs that World makes.
+// The namespace of all jobs that World makes.
 constexpr const char* kNamespace = "team-a";
 constexpr const char* kSystemNamespace = "kubegang-system";
 
@@ -346,7 +346,7 @@ FakeNode& World::node(const std::string& name) {
   return *nodes_.front();
 }
 
-// Of the job's first pod.
+// Returns the run time of the job's first pod.
 base::Duration World::ran(const std::string& name) {
   for (const kube::Pod& pod : pods_of(name)) {
     if (pod.metadata.labels.at(std::string{kube::kLabelTask}) == "0") {

@@ -1,4 +1,4 @@
-// Accounts, limits and priorities: what is legal, and what the scheduler is told.
+// Accounts, limits and priorities: what is legal, and what the scheduler gets.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -159,9 +159,9 @@ TEST(AccountTranslation, AnAccountSaysWhatIsWrongWithIt) {
   EXPECT_THAT(problems("root", {{"shares", 2}}), ElementsAre(HasSubstr("account root")));
 }
 
-// A parent may be created later, so its absence is a warning. Of the two that form a ring the one
-// that is in force stays, and the new one is refused. A ring in force would send each walk up the
-// tree round forever.
+// A parent may be created later, so its absence is a warning. If two form a ring, the one that is
+// in force stays, and the new one is refused. A ring in force would send each walk up the tree
+// round forever.
 TEST(AccountTranslation, AnAccountBelowItselfIsRefusedAndAMissingParentIsNot) {
   const auto below_b = account_spec({{"parent", "b"}});
   const auto below_a = account_spec({{"parent", "a"}});

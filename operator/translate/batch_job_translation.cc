@@ -190,10 +190,10 @@ Json our_template_of(const kube::BatchJob& batch, const kube::PodTemplateSpec& d
   if (decoded.spec.termination_grace_period_seconds == kDefaultGraceSeconds) {
     spec.erase("terminationGracePeriodSeconds");
   }
-  // Its gang is tried again as a whole, which is what backoffLimit counts (run_otherwise).
+  // The gang is tried again as a whole, which is what backoffLimit counts (run_otherwise).
   if (decoded.spec.restart_policy == "OnFailure") spec["restartPolicy"] = "Never";
   if (is_indexed(batch.spec)) {
-    // Its value is each pod's own (build_pod).
+    // The value is each pod's own (build_pod).
     made["metadata"]["annotations"][std::string{kube::kBatchCompletionIndex}] = "";
     add_completion_index(spec);
   }

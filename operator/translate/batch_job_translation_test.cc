@@ -114,7 +114,7 @@ TEST(BatchJobTranslation, PodsWithDevicesThatAreLeftStayEven) {
   EXPECT_EQ(nodes_of_attempt("cpu"), (kube::JobNodes{2, 2}));
 }
 
-// Of the deadline of 90 s the attempts before have used 30 s. The number is part of the name, so
+// The attempts before have used 30 s of the deadline of 90 s. The number is part of the name, so
 // the objects of two attempts exist side by side. The back-off becomes a begin time.
 TEST(BatchJobTranslation, AnotherAttemptIsAnotherJobWithWhatIsLeftOfTheTime) {
   const kube::BatchJob object = batch({{"spec", {{"activeDeadlineSeconds", 90}}}});
@@ -246,8 +246,8 @@ TEST(BatchJobTranslation, WhatCannotBeRunIsSaidInASentence) {
 }
 
 // JobSet's webhook and the MPI operator write OnFailure where the author wrote nothing. A container
-// that kubelet restarted would come back without its gang, so the gang is tried again instead, and
-// the author is told. The pods are made of the whole template once more, which must say the same.
+// that kubelet restarted would come back without its gang, so the gang is tried again instead, with
+// a note to the author. The pods are made of the whole template once more, which must say the same.
 TEST(BatchJobTranslation, OnFailureIsRunAsNeverAndTold) {
   const kube::BatchJob on_failure = batch(nullptr, {{"restartPolicy", "OnFailure"}});
   const BatchVerdict verdict = translate_batch_job(on_failure, {});
@@ -346,9 +346,9 @@ TEST(BatchJobTranslation, ASuccessPolicyIsThatOfTheGang) {
             (kube::SuccessPolicy{{{"0,2-3", {}}, {"", 2}}}));
 }
 
-// Of pods that follow one another. A new leader may know of fewer for a moment. The API server
-// refuses a count that goes back, and with it the whole status. The indexes are told of an Indexed
-// Job only.
+// Counts of pods that follow one another. A new leader may know of fewer for a moment. The API
+// server refuses a count that goes back, and with it the whole status. Only an Indexed Job reports
+// indexes.
 TEST(BatchJobStatus, CountsSuccessesWhileItsPodsFollowOneAnother) {
   kube::BatchJobSpec spec = batch({{"spec", {{"parallelism", 2}, {"completions", 6}}}}).spec;
   kube::BatchJobStatus status;
@@ -372,7 +372,7 @@ TEST(BatchJobStatus, CountsSuccessesWhileItsPodsFollowOneAnother) {
   EXPECT_EQ(status.completed_indexes, "");
 }
 
-// Index 0 alone was asked for; the two others that had succeeded by then are told as well.
+// Index 0 alone was asked for; the two others that had succeeded by then are reported as well.
 TEST(BatchJobStatus, ByASuccessPolicyCountsThosePodsThatSucceeded) {
   const json rules = json::array({{{"succeededIndexes", "0"}}});
   const kube::BatchJobSpec spec = batch({{"spec", {{"successPolicy", {{"rules", rules}}}}}}).spec;
@@ -396,7 +396,7 @@ TEST(BatchJobStatus, OfAFailureIsTerminalWithItsTarget) {
   EXPECT_FALSE(status.completion_time.has_value());
 }
 
-// Of a short life only the end is told.
+// Only the end of a short life is written.
 TEST(BatchJobStatus, OfAnEndHasTheStartThatWasNotTold) {
   const auto ended = [](const kube::BatchJobStatus& stored, base::Instant start) {
     return batch_status_after(batch().spec, stored,

@@ -64,8 +64,8 @@ struct Weighing {
   }
   // A step leads from the newest spec to the accepted one, and from there to none. A newest spec
   // that equals the accepted one has no step between. The same problem may come back in a later
-  // round, because another object retreats first; it is told once.
-  // Gives up one step. Returns false when there is nothing left to give up.
+  // round, because another object retreats first; it is reported once. Gives up one step. Returns
+  // false when there is nothing left to give up.
   bool retreat(const std::string& problem) {
     if (choice == Choice::kNone) return false;
     if (std::find(verdict.problems.begin(), verdict.problems.end(), problem) ==
@@ -95,9 +95,9 @@ struct Weighing {
 // 2. the whole is translated and checked.
 // 3. if there is an error, one object retreats: to its accepted spec, then to none. Changes retreat
 //    before what is in force (give_way).
-// 4. again from 2, until the rest is legal.
-// Each round gives up one spec of finitely many, so it ends. What was in force stays in force as
-// long as possible: a mistake in one object must not stop a cluster that runs.
+// 4. again from 2, until the rest is legal. Each round gives up one spec of finitely many, so it
+// ends. Specs in force stay so as long as possible: a mistake in one object must not stop a cluster
+// that runs.
 class Acceptor {
  public:
   explicit Acceptor(const AcceptanceInput& input) : input_{input} {
@@ -176,7 +176,7 @@ class Acceptor {
     std::move(others.begin(), others.end(), std::back_inserter(out_.configuration.users));
   }
 
-  // The instant of creation decides and not the order in which the watch told of them: a new leader
+  // The instant of creation decides and not the order of the watch's events: a new leader
   // lists the same objects in another order and must come to the same result.
   // Two default partitions: the older one wins, ties by name; the other's spec is refused. Returns
   // true if one has retreated, so that the caller begins a new round.
@@ -318,8 +318,8 @@ class Acceptor {
     }
   }
 
-  // Something that an error is about goes back to what was in force. What did not change is spared
-  // as long as something that did is left: a rejected object changes nothing that runs.
+  // Retreats an object that an error is about to its spec in force. Unchanged objects are spared as
+  // long as a changed one is left: a rejected object changes nothing that runs.
   bool give_way(const sched::ConfigIssue& issue) {
     const std::string sentence = sentence_of(issue);
     // The order is: a change of the object that is blamed, a change of the cluster's configuration,

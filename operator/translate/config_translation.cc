@@ -196,8 +196,8 @@ void translate_queue(const kube::SchedulerConfigSpec& spec, sched::ClusterParame
 }  // namespace
 
 // Checks what the object says by itself. The bounds are also in the CRD; an object may be older
-// than the CRD's rules, and the accepted spec is read from a status. What is illegal only together
-// with other objects is found by accept() (config_acceptance.h).
+// than the CRD's rules, and the accepted spec is read from a status. accept() (config_acceptance.h)
+// finds what is illegal only together with other objects.
 std::vector<std::string> check_config(const kube::SchedulerConfig& config) {
   SpecProblems problems;
   const kube::SchedulerConfigSpec& spec = config.spec;

@@ -1,5 +1,5 @@
 // SchedulerConfig, Partitions and QOS: what is legal, by itself and together, and what the
-// scheduler is told.
+// scheduler gets.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// What SchedulerConfig says of devices: resources beside GPUs, and types of products.
+// Tests of devices in SchedulerConfig: resources beside GPUs, and types of products.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -125,7 +125,7 @@ TEST(DeviceResources, OfTheTableAreCountedUnderTheirNames) {
   EXPECT_EQ(to_string(devices_of(node, {{"xilinx.com/u280", 1}}, config)),
             "fpga:2,gpu:gaudi2:8,card:u250:3,card:u280:3");
   EXPECT_EQ(to_string(devices_of(node, {}, {})), "");
-  // What a pod asks for by the resource, and a job by the name, is the same.
+  // A pod's request by the resource and a job's by the name are the same.
   const auto asked = [&](const DeviceResources& resources) {
     return device_text(devices_asked(resources, 2, config));
   };

@@ -77,7 +77,7 @@ std::vector<std::string> device_taints(const std::string& resource) {
   return keys;
 }
 
-// Of a job that names devices each resource of that name.
+// For a job that names devices: each resource of that name.
 std::vector<kube::Toleration> with_device_tolerations(std::vector<kube::Toleration> tolerations,
                                                       const std::vector<kube::JobDevice>& devices,
                                                       const DeviceResources& resources,
@@ -157,7 +157,7 @@ DeviceResources resources_of(const std::vector<kube::JobDevice>& devices, const 
       all[found->second] += each.count;
       continue;
     }
-    // Of a name of which the node has one resource there is no doubt.
+    // If the node has only one resource of the name, there is no doubt.
     std::vector<std::string> of_name;
     for (const auto& [kind, resource] : resources) {
       if (kind.name == each.kind.name) of_name.push_back(resource);

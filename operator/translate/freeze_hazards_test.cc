@@ -6,10 +6,10 @@
 namespace control {
 namespace {
 
-// Goal: whoever may patch a pod that runs takes its job out of the rotation with nothing. Method:
-// all fields of a spec that the API server lets clients change (ValidatePodUpdate of Kubernetes:
-// images, activeDeadlineSeconds, tolerations, terminationGracePeriodSeconds, and node selector,
-// affinity and gates while it is gated), and resources, which the subresource resize changes.
+// Goal: no patch of a running pod takes its job out of the rotation. Method: all fields of a spec
+// that the API server lets clients change (ValidatePodUpdate of Kubernetes: images,
+// activeDeadlineSeconds, tolerations, terminationGracePeriodSeconds, and node selector, affinity
+// and gates while it is gated), and resources, which the subresource resize changes.
 TEST(FreezeHazards, WhatCanBeChangedInAPodThatExistsForbidsNothing) {
   kube::PodSpec spec;
   spec.containers = {{.name = "main", .image = "other"}};

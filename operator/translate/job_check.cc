@@ -24,7 +24,7 @@ namespace {
 constexpr std::size_t kJobNameMax = 52;
 // Those of tasks of an array add the number of the task, too.
 constexpr std::size_t kArrayNameMax = 48;
-// Bounds of ours. They only keep a single job from costing the scheduler more than it may.
+// Own bounds. They only keep a single job from costing the scheduler more than it may.
 constexpr std::size_t kPartitionsMax = 32;
 constexpr std::size_t kTermsMax = 1'024;
 constexpr std::int64_t kNodesMax = 1'000'000;
@@ -40,8 +40,8 @@ constexpr std::array<std::string_view, 9> kMutableWhileAllocated = {
     "spec.schedule.nice",          "spec.schedule.priority",      "spec.schedule.timeLimit",
 };
 
-// Checks what the object says by itself. What depends on partitions, nodes and accounts is in
-// translate_job. The CRD refuses much of it already, but an object may be older than the CRD's
+// Checks what the object says by itself. Checks that depend on partitions, nodes and accounts are
+// in translate_job. The CRD refuses much of it already, but an object may be older than the CRD's
 // rules. Every sentence names the field, its value and a way out, and all of them are collected, so
 // that a user need not find the mistakes one by one.
 class Checker {
@@ -133,7 +133,7 @@ class Checker {
     const auto pods = static_cast<std::int64_t>(spec_.adopted.size());
     if (pods > 0 &&
         // Tasks and policy of such a Job were written by the operator (pod_gang_translation.cc); a
-        // user who edits them later is told here.
+        // user who edits them later is refused here.
         (spec_.resources.tasks != pods || spec_.pod_policy != kube::PodPolicy::kPerTask)) {
       problem("spec.resources.tasks: must stay " + std::to_string(pods) +
               ", the number of pods in spec.adopted");
@@ -158,7 +158,7 @@ class Checker {
 
   // A pod is looked up among the slots of its job by its name (JobRecord). The order makes the
   // look-up a binary search, so it is checked here instead of being made.
-  // Only the first pair that is out of order is told of: after it the others mean nothing.
+  // Only the first pair that is out of order is reported: after it the others mean nothing.
   void check_adopted() {
     for (std::size_t i = 1; i < spec_.adopted.size(); ++i) {
       const std::string& before = spec_.adopted[i - 1].name;
@@ -246,8 +246,8 @@ class Checker {
     check_amount("spec.placement.tmpDisk", spec_.placement.tmp_disk, 0, "use 0 or more");
   }
 
-  // Of a job with a pod for each task a pod gets its part of what its node has, which must come out
-  // even whatever the nodes are.
+  // A pod of a job with a pod for each task gets its part of what its node has, which must come out
+  // even on any nodes.
   void check_devices() {
     const kube::JobResources& asked = spec_.resources;
     for (const auto& [devices, field] :
@@ -282,7 +282,7 @@ class Checker {
     }
   }
 
-  // Which names there are is the scheduler's to say.
+  // The scheduler knows which names exist.
   void check_licenses() {
     for (const auto& [name, count] : spec_.resources.licenses) {
       check_range("spec.resources.licenses." + name, std::optional{count}, 1, 1'000'000);
@@ -367,8 +367,8 @@ class Checker {
     }
   }
 
-  // Which of the tasks exist is not asked: one that does not has no wishes. No more is read than
-  // shows that there is a mistake, since texts of a few bytes can name very many.
+  // It does not matter which of the tasks exist: the others have no wishes. Reading stops at the
+  // first mistake, since texts of a few bytes can name very many tasks.
   void check_named_tasks() {
     if (kube::names_too_many_tasks(spec_.control)) {
       return problem(
@@ -422,7 +422,7 @@ class Checker {
     }
   }
 
-  // Which of the nodes exist depends on the cluster and is checked in translate_job().
+  // translate_job() checks which of the nodes exist, since that depends on the cluster.
   void check_node_lists() {
     const auto check = [&](std::string_view field, const std::optional<std::string>& list) {
       if (!list) return;
@@ -470,7 +470,7 @@ std::vector<std::string> check_job(const kube::Job& job) {
 std::vector<std::string> check_change(const kube::JobSpec& before, const kube::JobSpec& now,
                                       bool is_allocated) {
   std::vector<std::string> problems;
-  // Which pods a start has follows from it, and those of the present one may exist.
+  // It decides which pods a start has, and those of the present one may exist.
   if (before.pod_policy != now.pod_policy) {
     problems.push_back("spec.podPolicy: cannot change; create another job");
   }
@@ -494,7 +494,7 @@ std::vector<std::string> check_change(const kube::JobSpec& before, const kube::J
   if (before.adopted != now.adopted) {
     problems.emplace_back("spec.adopted: cannot change; it is the operator's");
   }
-  // The scheduler has been told, and its decision may be stored already.
+  // The scheduler has got it, and its decision may be stored already.
   if (before.control.cancel.value_or(false) && !now.control.cancel.value_or(false)) {
     problems.push_back("spec.control.cancel: cannot be taken back; create another job");
   }

@@ -130,8 +130,8 @@ std::string why_too_small(const sched::JobRequest& request, const std::string& p
 }
 
 // Adds a problem if no partition that the job names can ever hold it. A partition of few large
-// nodes may hold what one of many small nodes cannot, so each is asked; the problem is told of the
-// one with the most nodes.
+// nodes may hold what one of many small nodes cannot, so each is asked; the problem names the one
+// with the most nodes.
 void check_capacity(const sched::JobRequest& request,
                     const std::vector<const sched::PartitionConfig*>& partitions,
                     const JobContext& context, std::vector<std::string>& problems) {
@@ -167,7 +167,7 @@ void check_runtime_class(const TemplateFacts& facts, const std::vector<std::stri
                      (names.empty() ? "it allows none" : "it allows " + names) + ")");
 }
 
-// Nobody here counts what kube-scheduler allocates, so two such jobs must not meet on a node: they
+// Allocations by kube-scheduler are not counted, so two such jobs must not meet on a node: they
 // get whole nodes. Where the partition stacks jobs over whole nodes, too (R4.1), they are refused.
 void isolate(const TemplateFacts& facts,
              const std::vector<const sched::PartitionConfig*>& partitions,
@@ -198,7 +198,7 @@ void check_template_against(const kube::JobSpec& spec, const TemplateFacts& fact
   for (const auto& qos : context.configuration.qos) {
     if (qos.name == spec.schedule.qos.value_or("")) grace = std::max(grace, qos.grace_time);
   }
-  // Its pods are pinned to their nodes and bound by kube-scheduler, which evicts others for them.
+  // The pods are pinned to their nodes and bound by kube-scheduler, which evicts others for them.
   const bool has_devices =
       kube::asks_for_devices(spec.resources) || !facts.devices.empty() || facts.has_resource_claims;
   if (has_devices && facts.may_evict) {
@@ -210,7 +210,7 @@ void check_template_against(const kube::JobSpec& spec, const TemplateFacts& fact
   }
   check_runtime_class(facts, context.parameters.runtime_classes, problems);
   const base::Duration longest = context.configuration.cluster.kill_wait + grace;
-  // Compared in seconds: those of a batch Job or a pod of others may be more than a duration holds.
+  // Compared in seconds: those of a batch Job or a foreign pod may be more than a duration holds.
   // The sentence shows whole seconds, rounded up.
   if (facts.grace_seconds && *facts.grace_seconds > whole_seconds_down(longest)) {
     problems.push_back("spec.template.spec.terminationGracePeriodSeconds: " +
@@ -264,7 +264,7 @@ std::optional<int> pods_per_node(const kube::JobSpec& spec) {
   const std::int32_t tasks = spec.resources.tasks.value_or(nodes_min);
   const bool even = nodes && nodes->max.value_or(nodes->min) == nodes_min && tasks % nodes_min == 0;
   if (!most) return even ? std::optional{tasks / nodes_min} : std::nullopt;
-  // Each other node has one pod at least, so that so many remain for this one.
+  // Each other node has at least one pod; the rest remain for this one.
   const std::int32_t remaining = std::max(tasks - (nodes_min - 1), 1);
   return std::min(*most, even ? tasks / nodes_min : remaining);
 }
@@ -379,7 +379,7 @@ void check_node_list(const sched::JobRequest& request, std::vector<std::string>&
 
 // Adds a problem if the job names an account that does not list its namespace. A job without a name
 // is of its namespace's default account, or of none. On a cluster without accounts every name is
-// taken and means nothing, as in Slurm without accounting: scripts of other sites name theirs.
+// taken and means nothing, as in Slurm without accounting: scripts of other sites name accounts.
 void check_account(const kube::Job& job, const sched::Configuration& configuration,
                    std::vector<std::string>& problems) {
   const std::string account = job.spec.schedule.account.value_or("");
@@ -403,7 +403,7 @@ void check_account(const kube::Job& job, const sched::Configuration& configurati
 
 }  // namespace
 
-// Of all partitions and QOS: a pod whose Job is gone does not tell which were its own.
+// Looks at all partitions and QOS: a pod whose Job is gone does not show which were its own.
 std::chrono::seconds longest_grace(const sched::Configuration& configuration) {
   base::Duration grace{0};
   for (const auto& partition : configuration.partitions) {
@@ -504,7 +504,7 @@ sched::JobRequest plain_request(const kube::Job& job, sched::JobId id, base::Ins
   }
   request.nice = spec.schedule.nice.value_or(0);
   request.hold = spec.control.hold.value_or(false);
-  // Of an array the tasks that run are suspended, and the rest does not start.
+  // An array's tasks that run are suspended, and the rest does not start.
   const bool suspend = spec.control.suspend.value_or(false);
   request.suspend = !spec.array && suspend;
   request.hold = request.hold || (spec.array && suspend);
@@ -513,7 +513,7 @@ sched::JobRequest plain_request(const kube::Job& job, sched::JobId id, base::Ins
   if (spec.array) request.array = array_request(*spec.array);
   request.pod_per_task =
       spec.pod_policy.value_or(kube::PodPolicy::kPerNode) == kube::PodPolicy::kPerTask;
-  // What cannot be settled was refused when the job came (check_device_numbers).
+  // Numbers that cannot be settled were refused when the job came (check_device_numbers).
   (void)slurm::settle_devices(request);
   return request;
 }

@@ -1,4 +1,4 @@
-// Tables: refusals of a job, fields that may change, and what the scheduler is told.
+// Tables: refusals of a job, fields that may change, and what the scheduler gets.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -66,7 +66,7 @@ json container(const json& more) {
   one.update(more);
   return {{"template", {{"spec", {{"containers", json::array({one})}}}}}};
 }
-// A template whose pods ask for so many GPUs.
+// A template whose pods ask for `count` GPUs.
 json gpu_template(int count) {
   return {{"spec",
            {{"containers",

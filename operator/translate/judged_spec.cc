@@ -15,10 +15,10 @@
 namespace control {
 namespace {
 
-// How a pod's spec of any size becomes a small one that is judged the same. Of each field only that
-// is kept which a check reads: a bounded beginning of a text, the fact that a field is there, one
-// entry more than is allowed of a list. A field that would be refused stays refused, with the same
-// sentence as far as it names no more than the kept beginning.
+// How a pod's spec of any size becomes a small one that is judged the same. Only the part of each
+// field that a check reads is kept: a bounded beginning of a text, the fact that a field is there,
+// one entry more than is allowed of a list. A field that would be refused stays refused, with the
+// same sentence as far as it names no more than the kept beginning.
 
 using Json = nlohmann::json;
 
@@ -46,8 +46,8 @@ std::optional<kube::LifecycleHandler> judged_post_start(
   return kube::LifecycleHandler{.sleep = kube::RawJson{Json{{"dropped", true}}}};
 }
 
-// Keeps what is counted, and as much of the rest as is refused by name. Of devices one kind more
-// than is possible is refused as all of them would be.
+// Keeps what is counted, and as much of the rest as is refused by name. One kind of devices more
+// than possible is kept, which is refused as all of them would be.
 kube::ResourceList judged_resources(const kube::ResourceList& all) {
   kube::ResourceList kept;
   std::size_t uncounted = 0, devices = 0;

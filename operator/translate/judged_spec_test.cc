@@ -153,10 +153,10 @@ TEST(JudgedSpec, IsJudgedAsTheWhole) {
     }
     EXPECT_EQ(judged_template(judged), judged) << "judging what was judged: " << shown;
   }
-  // Of 37. The others are near misses: nothing special, a file called srun.log, a preStop hook by
+  // 26 of 37. The rest are near misses: nothing special, a file called srun.log, a preStop hook by
   // HTTP, 32 containers, 64 entries of each list, a long grace period (it depends on KillWait and
   // is judged elsewhere), ports of the pod's own network, ephemeral storage, claims of devices, and
-  // GPUs of a container or an init container. A table in which all were refused would show less.
+  // GPUs of a container or an init container. If all were refused, this would show less.
   EXPECT_EQ(refused, 26);
 }
 

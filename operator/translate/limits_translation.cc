@@ -57,7 +57,7 @@ void check_common(const std::string& field, const Limits& limits, SpecProblems& 
   check_counts(field + ".perNamespace", limits.per_namespace, problems);
 }
 
-// An amount that is absent is no limit (nullopt).
+// An amount that is absent means no limit (nullopt).
 sched::TresLimits tres_of(const std::optional<kube::ResourceAmounts>& amounts) {
   sched::TresLimits tres;
   if (!amounts) return tres;

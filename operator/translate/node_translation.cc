@@ -96,7 +96,7 @@ sched::MemoryMiB memory_for_jobs(const NodeFacts& facts) {
 }
 
 // Returns as many as kubelet takes, and never more than a timetable can list: a pod beyond that
-// would run in the others' turns. Without a figure kubelet refuses nothing that can be foreseen.
+// would run in all turns. Without a figure kubelet refuses nothing that can be foreseen.
 int pods_for_jobs(const NodeFacts& facts) {
   constexpr auto kListedMax = static_cast<std::int64_t>(timetable::kPodsMax);
   if (!facts.node->status.allocatable.contains("pods")) return static_cast<int>(kListedMax);

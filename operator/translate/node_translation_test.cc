@@ -92,8 +92,8 @@ TEST(NodeTranslation, TopologyAndWeightComeFromAgentAndLabel) {
   EXPECT_EQ(verdict.spec.weight, 5U);
 }
 
-// kubelet's word is the newer one when an agent has died. Its own last word would say "ready" for
-// ever. Without knowledge of its pod the word alone counts.
+// kubelet's word is the newer one when an agent has died. Its own last word would say "ready"
+// forever. Without knowledge of its pod the word alone counts.
 TEST(NodeTranslation, TakesNothingNewWithoutAReadyAgentByItsPodOrItsWord) {
   const auto agent = ready_agent();
   auto stopped = ready_agent();

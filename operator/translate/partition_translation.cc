@@ -119,7 +119,7 @@ void check_pod_defaults(const kube::PartitionSpec& spec, SpecProblems& problems)
 // other objects (config_acceptance.h).
 //
 // A hostlist and a selector together would leave open whether the partition has the union or the
-// intersection. Of a hostlist only the spelling is checked: whether its nodes exist changes from
+// intersection. Only the spelling of a hostlist is checked: whether its nodes exist changes from
 // day to day, and is a warning.
 std::vector<std::string> check_partition(const kube::Partition& partition) {
   SpecProblems problems;
@@ -186,7 +186,7 @@ std::vector<std::string> check_partition(const kube::Partition& partition) {
 }
 
 // An absent field gets Slurm's default (1.2). `nodes` are all nodes of the cluster, for partitions
-// that select theirs by labels; so the result changes when nodes or their labels do.
+// that select nodes by labels; so the result changes when nodes or their labels do.
 sched::PartitionConfig translate_partition(const std::string& name, const kube::PartitionSpec& spec,
                                            std::span<const kube::Node* const> nodes) {
   sched::PartitionConfig partition;

@@ -56,9 +56,9 @@ FailureVerdict judge_failure(const kube::BatchJobSpec& spec, int exit_code) {
   return {};
 }
 
-// The policy of the batch group is about single pods, a gang ends as a whole. What a rule says must
-// mean the same in both worlds, or the Job is refused: a rule that is silently ignored would be
-// found out only when something fails.
+// The policy of the batch group is about single pods, a gang ends as a whole. A rule must mean the
+// same in both worlds, or the Job is refused: a rule that is silently ignored would be found out
+// only when something fails.
 std::vector<std::string> failure_policy_problems(const kube::BatchJobSpec& spec) {
   std::vector<std::string> problems;
   const auto& rules = rules_of(spec);

@@ -18,7 +18,7 @@ json on_codes(const char* action, const char* op, const json& values) {
   return {{"action", action}, {"onExitCodes", {{"operator", op}, {"values", values}}}};
 }
 
-// Of a template with so many containers besides `main`.
+// Returns a spec whose template has `others` containers besides `main`.
 kube::BatchJobSpec with_rules(const json& rules, int others = 0) {
   json containers = json::array({{{"name", "main"}}});
   for (int i = 0; i < others; ++i) containers.push_back({{"name", "c" + std::to_string(i)}});

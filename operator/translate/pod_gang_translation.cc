@@ -132,7 +132,7 @@ class Translator {
     return {.pods = size.value_or(1)};
   }
 
-  // Compares each pod with the first one only, which finds every difference, and tells of one pod
+  // Compares each pod with the first one only, which finds every difference, and reports one pod
   // for each annotation: if the first is the odd one, all 1,023 others differ from it. The
   // annotation of CPUs is not compared, since a gang takes the largest.
   void check_same() {
@@ -251,7 +251,7 @@ class Translator {
     }
     spec.pod_policy = kube::PodPolicy::kPerTask;
     spec.network = kube::JobNetwork::kNone;
-    // Its pods cannot be made again by us.
+    // The operator cannot make its pods again.
     spec.lifecycle.requeue = false;
     spec.resources.tasks = static_cast<std::int32_t>(pods_.size());
     set_shape(shape_, spec);

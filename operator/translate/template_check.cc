@@ -36,7 +36,7 @@ void check_launchers(const kube::Container& container, const std::string& where,
 }
 
 // A container that kubelet restarts by itself would come back without its gang: the others wait for
-// a peer that has lost its state. What a frozen pod cannot bear is listed in freeze_hazards.h.
+// a peer that has lost its state. freeze_hazards.h lists what a frozen pod cannot bear.
 void check_container(const kube::Container& container, const std::string& where,
                      TemplateFacts& facts) {
   Sentences& problems = facts.problems;
@@ -208,7 +208,7 @@ TemplateFacts check_template(const kube::RawJson& pod_template) {
     if (limit == container.resources.limits.end()) continue;
     facts.init_memory = std::max(facts.init_memory, limit->second.bytes());
   }
-  // Its sentences are about amounts that the job does not take from the template.
+  // For sentences about amounts that the job does not take from the template.
   std::vector<std::string> ignored;
   facts.disk = kube::Bytes{shape_of(spec, PodCpus::kRequestsFirst, ignored).disk};
   return facts;

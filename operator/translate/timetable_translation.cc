@@ -105,8 +105,8 @@ kube::NodeTimetableSpec encode_plan(const sched::NodePlan& plan, const std::stri
   return spec;
 }
 
-// Returns the timetable with the turns of one job emptied; its neighbors keep theirs. Used for a
-// job whose pods must not be frozen, until the scheduler makes a new plan.
+// Returns the timetable with the turns of one job emptied; its neighbors keep their turns. Used for
+// a job whose pods must not be frozen, until the scheduler makes a new plan.
 kube::NodeTimetableSpec without_job(const kube::NodeTimetableSpec& spec,
                                     const std::string& job_key) {
   kube::NodeTimetableSpec left;

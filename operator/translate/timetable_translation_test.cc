@@ -39,7 +39,7 @@ TEST(Timetables, ComeBackAndNamePods) {
   });
   ASSERT_TRUE(back.has_value());
   EXPECT_EQ(*back, plan);
-  // A job that is not known any more is left out, with its turns.
+  // A job that is no longer known is left out, with its turns.
   const auto without = decode_plan(spec, plan.node, [](const kube::TimetablePod& pod) {
     return pod.job_uid == "u1" ? std::optional{sched::JobId{1}} : std::nullopt;
   });

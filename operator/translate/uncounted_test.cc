@@ -1,5 +1,5 @@
-// What nobody counts is refused on each of the three ways to a gang, with one sentence; the rest is
-// in the Job that is made.
+// Uncounted resources are refused on each of the three ways to a gang, with one sentence; the rest
+// is in the Job that is made.
 #include "operator/translate/uncounted.h"
 
 #include <gmock/gmock.h>

@@ -62,8 +62,8 @@ TEST_F(Accounts, AJobIsOfAnAccountThatListsItsNamespace) {
   expect_no_violations(world);
 }
 
-// The namespace's default, and the limits of accounts on the way up. "first" was submitted before
-// the accounts existed and counts all the same. Of science at most two nodes are used at once, so
+// Tests the namespace's default, and the limits of accounts on the way up. "first" was submitted
+// before the accounts existed and counts all the same. science uses at most two nodes at once, so
 // "third" waits; physics takes three submissions, so "fourth" is refused.
 TEST_F(Accounts, AJobWithoutAnAccountIsOfTheDefaultOneAndItsLimitsHold) {
   world.apply(gang_job("first", 1, ""));
@@ -211,7 +211,7 @@ struct Usage : testing::TestWithParam<WritePoint> {
   World world{{}};
 };
 
-// A crash at the same kind of write in each phase: while jobs start, take turns, are cancelled and
+// A crash at the same kind of write in each phase: while jobs start, take turns, are canceled and
 // have ended. The record must be what the statuses of the jobs say, to the second. Counted twice, a
 // crash would cost users their share; lost, it would give it away.
 TEST_P(Usage, IsTheSameAfterACrashAtAnyWrite) {
@@ -253,7 +253,7 @@ INSTANTIATE_TEST_SUITE_P(Points, Usage,
                            return name;
                          });
 
-// The next tests need the fixture and no crash: the parameter has one value that nobody reads.
+// The next tests need the fixture and no crash: the parameter has one value, which is not read.
 struct UsageWrites : Usage {};
 INSTANTIATE_TEST_SUITE_P(Once, UsageWrites, testing::Values(WritePoint::kUsage));
 // 60 s have six periods of 10 s. Each switch changes the usage, but none is a reason to write.

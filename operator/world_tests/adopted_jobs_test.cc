@@ -28,10 +28,10 @@ json batch_job(const std::string& name, int pods, const std::string& work,
   return make_batch_job(name, {.parallelism = pods, .completions = pods}, work, more, annotations);
 }
 
-// Goal: a Job of the batch group whose managedBy is ours has the life, the status and the pods that
-// it would have under Kubernetes' own controller, while one of our Jobs runs it as a gang. Method:
-// create the batch Job as a user does, let time pass, and read its status; conditions are compared
-// as "True: Reason: message".
+// Goal: a Job of the batch group whose managedBy names kubegang has the life, the status and the
+// pods that it would have under Kubernetes' own controller, while a kubegang Job runs it as a gang.
+// Method: create the batch Job as a user does, let time pass, and read its status; conditions are
+// compared as "True: Reason: message".
 class AdoptedJobTest : public BatchJobFixture {
  protected:
   // Kubernetes' own suspend, which ends the pods.
@@ -80,7 +80,7 @@ TEST_F(AdoptedJobTest, RunsAsAGangAndIsComplete) {
   EXPECT_EQ(world_.state("train"), "Completed");
 }
 
-// Of its template the operator keeps what is judged (faults.md 5).
+// The operator keeps only the judged part of its template (faults.md 5).
 TEST_F(AdoptedJobTest, ItsPodsHaveTheWholeTemplate) {
   json job = batch_job("train", 2, "20s");
   json& container = job["spec"]["template"]["spec"]["containers"][0];
@@ -244,8 +244,8 @@ TEST_F(AdoptedJobTest, HasNoPodsWhileItIsSuspended) {
 }
 
 // The machine of one pod hangs, so the pod cannot end, and its kubegang Job is gone when a new
-// leader comes: only the pod tells that the batch Job has not stopped. Without that it would be
-// told that no pod runs, and when it is resumed an index would run twice.
+// leader comes: only the pod shows that the batch Job has not stopped. Otherwise its status would
+// say that no pod runs, and when it is resumed an index would run twice.
 TEST_F(AdoptedJobTest, IsNotSuspendedBeforeANewLeaderSeesItsPodsGone) {
   json train = batch_job("train", 2, "");
   train["metadata"]["annotations"]["kubegang.io/nodes"] = "2";
@@ -268,8 +268,8 @@ TEST_F(AdoptedJobTest, IsNotSuspendedBeforeANewLeaderSeesItsPodsGone) {
       << world_.log_tail();
 }
 
-// Its end is being stored when it is suspended. Our Job is not deleted with it: after a crash
-// nothing would tell that the batch Job has ended, and it would begin again.
+// The end is being stored when it is suspended. The kubegang Job stays: after a crash nothing else
+// would show that the batch Job has ended, and it would begin again.
 TEST_F(AdoptedJobTest, IsCompleteIfItWasSuspendedTooLate) {
   create(batch_job("train", 2, "10s"));
   ASSERT_TRUE(world_.run_until([&] { return get("train").status.active == 2; }, minutes{1}));
@@ -364,8 +364,8 @@ TEST_F(AdoptedJobTest, GoesWithItsJobAndPods) {
   EXPECT_EQ(world_.pods().size(), 0U);
 }
 
-// `kubectl delete --cascade=orphan` removes the owner reference, so what is left is a plain Job of
-// ours.
+// `kubectl delete --cascade=orphan` removes the owner reference, so what is left is a plain
+// kubegang Job.
 TEST_F(AdoptedJobTest, GoesOnAsAJobOfOursWhenItIsOrphaned) {
   create(batch_job("train", 2, "20s"));
   ASSERT_TRUE(world_.run_until([&] { return get("train").status.active == 2; }, minutes{1}));
@@ -397,8 +397,8 @@ TEST_F(AdoptedJobTest, IsMadeAgain) {
   EXPECT_EQ(get("train").status.failed, 0);
 }
 
-// Its end was told, by a leader that remembers more than a restored etcd. It cannot be taken back,
-// so our Job beside it goes, and nothing is written to it any more.
+// The end was stored, by a leader that remembers more than a restored etcd. It cannot be taken
+// back, so the kubegang Job beside it goes, and it gets no more writes.
 TEST_F(AdoptedJobTest, ThatHasEndedDoesNotRunOn) {
   create(batch_job("train", 2, ""));
   ASSERT_TRUE(world_.run_until([&] { return get("train").status.active == 2; }, minutes{1}));

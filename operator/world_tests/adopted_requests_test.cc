@@ -1,4 +1,4 @@
-// What a Job of the batch group asks of the API server in its life, compared with a kubegang Job.
+// Counts the requests for a Job of the batch group in its life, compared with a kubegang Job.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -50,7 +50,7 @@ class AdoptedRequests : public testing::Test {
     world_.run_for(seconds{5});
   }
 
-  // What the operator asks for from the creation of so many kubegang Jobs until all have ended.
+  // Counts requests from the creation of `count` kubegang Jobs until all have ended.
   Requests of_ours(int count, const std::string& work) {
     world_.server().clear_request_log();
     const json core{{"tasksPerNode", 1}, {"cpusPerTask", 1}, {"memoryPerNode", "16Mi"}};
@@ -141,7 +141,7 @@ TEST_F(AdoptedRequests, ALifeTakesThreeMoreThanThatOfAJobOfOurs) {
             "patch jobs.kubegang.io/status 3");
 }
 
-// Its start is not told before its end.
+// The start is not written before its end.
 TEST_F(AdoptedRequests, AShortLifeTakesTwoMore) {
   EXPECT_EQ(total(of_batch(1, "1s")) - total(of_ours(1, "1s")), 2);
   const kube::BatchJobStatus done = status(0);
@@ -159,7 +159,7 @@ TEST_F(AdoptedRequests, ManyAtOnceTakeNoMoreEach) {
   EXPECT_EQ(batch.count("get jobs.batch"), 0U);
 }
 
-// What gave way to the writes for which pods wait is told when these are done.
+// Writes that gave way to those for which pods wait are made when these are done.
 TEST_F(AdoptedRequests, WhatIsToldLateIsExact) {
   world_.process().writer().be_slow(world_.clock(), std::chrono::milliseconds{500});
   create(kCores, "");

@@ -159,7 +159,7 @@ TEST_F(ArrayTest, AChangeOfTheArrayLeavesWhatIsAskedOfSingleTasks) {
   expect_no_violations(world);
 }
 
-// What tasks were started with is read from their array's spec, by a new leader, too.
+// The array's spec says what tasks were started with, to a new leader, too.
 TEST_F(ArrayTest, ItsSpecIsLockedWhileATaskHasNodes) {
   world.apply(partition("other", {{"nodes", {{"hostlist", "n[12-16]"}}}}));
   world.apply(gang_job("sweep", 1, "8s", tasks("0-3", 2)));
@@ -188,7 +188,7 @@ TEST_F(ArrayTest, ItsSpecIsLockedWhileATaskHasNodes) {
   EXPECT_THAT(world.condition("Job", "sweep", "Accepted"), HasSubstr("True")) << world.log_tail();
 }
 
-// What single tasks have instead of what the array says, over a change of leaders.
+// Terms of single tasks replace those of the array, over a change of leaders.
 TEST_F(ArrayTest, TasksHaveLimitsAndPrioritiesOfTheirOwn) {
   const auto limit_of = [&](int task) {
     return kube::stored_task(world.job("sweep").status, task).time_limit;
@@ -311,7 +311,7 @@ TEST_F(ArrayTest, NoTaskStartsWhileItsArrayIsSuspended) {
   expect_no_violations(world);
 }
 
-// Its record has been put away by then.
+// The array's record has been put away by then.
 TEST_F(ArrayTest, AnEditAfterItsEndLeavesWhatHasBecomeOfItsTasks) {
   world.apply(gang_job("sweep", 1, "2s", tasks("0-3")));
   ASSERT_TRUE(ends("sweep")) << world.log_tail();
@@ -323,7 +323,7 @@ TEST_F(ArrayTest, AnEditAfterItsEndLeavesWhatHasBecomeOfItsTasks) {
   EXPECT_EQ(array("sweep").summary, "4 of 4 done");
 }
 
-// Of 30 tasks that ended well ten keep their pods.
+// Ten of 30 tasks that ended well keep their pods.
 TEST_F(ArrayTest, ThePodsOfTheLastTasksStay) {
   world.apply(gang_job("sweep", 1, "1s", tasks("0-29")));
   ASSERT_TRUE(ends("sweep")) << world.log_tail();
@@ -358,7 +358,7 @@ TEST_F(ArrayTest, WhatIsAskedOfATaskThatWaitsDoesNotComeLater) {
 }
 
 // Each task that has started has an entry, also while it waits again, held by its user; and each
-// release of the array, or of others by themselves, would start more.
+// release of the array, or of single other tasks, would start more.
 class LargeArrayTest : public ::testing::TestWithParam<bool> {};
 
 TEST_P(LargeArrayTest, NoSequenceOfRequestsMakesTheStatusGrow) {
@@ -395,7 +395,7 @@ TEST_P(LargeArrayTest, NoSequenceOfRequestsMakesTheStatusGrow) {
   }
   EXPECT_EQ(status().counts.running, 0);
   EXPECT_EQ(world.job("sweep").status.reason, GetParam() ? "JobHeldUser" : "JobArrayTaskLimit");
-  // What has started starts again, after a change of leaders, too, and nothing else.
+  // Started tasks start again, after a change of leaders, too, and no others.
   world.restart_operator();
   world.patch_job("sweep", {{"control", {{"hold", false}, {"tasks", nullptr}}}});
   world.run_for(seconds{10});
@@ -614,7 +614,7 @@ TEST_F(ArrayTest, ACanceledTaskLeavesNothingOfItsLastStart) {
   EXPECT_EQ(count("services"), 1U);
 }
 
-// What names more tasks than it may is illegal, and is an edit that no schema refuses.
+// An entry that names too many tasks is illegal, and is an edit that no schema refuses.
 json names_too_many() {
   const json entry{{"tasks", "0-9999"}, {"suspend", false}};
   return {{"tasks", {entry, entry}}};

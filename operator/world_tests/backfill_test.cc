@@ -67,7 +67,7 @@ TEST_F(BackfillTest, AShortJobRunsInTheGapALongOneDoesNot) {
   expect_no_violations(world_);
 }
 
-// The plan is not stored: a new leader makes it again, and writes nothing if it is the same.
+// The plan is not stored: a new leader makes it again, without a write if it is the same.
 TEST_F(BackfillTest, ANewLeaderPlansTheSame) {
   const kube::Job before = world_.job("wide");
   world_.restart_operator();

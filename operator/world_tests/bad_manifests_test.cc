@@ -99,7 +99,7 @@ TEST(BadManifest, IsToldHoweverMuchIsWrongWithIt) {
   EXPECT_EQ(world.job("long").status.reason, "NotAccepted");
 }
 
-// Its next start would be by the old spec, and none of its statuses could be written, if the new
+// The next start would be by the old spec, and none of its statuses could be written, if the new
 // object could not be read.
 TEST(BadManifest, OfAnEditedJobIsRefusedThoughItsNumbersAreTooLarge) {
   World world{{}};

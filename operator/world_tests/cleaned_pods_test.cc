@@ -1,5 +1,5 @@
-// Pods that have ended are deleted by others: people with kubectl, a CronJob that cleans up, the
-// garbage collector of pods above its threshold. What the pods have done stays done.
+// Ended pods are deleted by people with kubectl, by a CronJob that cleans up, by the garbage
+// collector of pods above its threshold. The work of these pods still counts.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,8 +24,8 @@ std::vector<kube::Pod> succeeded(const World& world) {
   return pods;
 }
 
-// Lets time pass until so many pods have succeeded, and deletes them as
-// `kubectl delete pods --field-selector=status.phase==Succeeded` does.
+// Lets time pass until `count` pods have succeeded, and deletes them as `kubectl delete pods
+// --field-selector=status.phase==Succeeded` does.
 void clean_up_when_succeeded(World& world, std::size_t count) {
   ASSERT_TRUE(world.run_until([&] { return succeeded(world).size() == count; }, minutes{2}))
       << world.log_tail();
@@ -35,7 +35,7 @@ void clean_up_when_succeeded(World& world, std::size_t count) {
   }
 }
 
-// What BatchJobFixture does for a World of a test's own.
+// BatchJobFixture for a World of a test's own.
 struct BatchJobs : BatchJobFixture {
   using BatchJobFixture::create;
   using BatchJobFixture::furnish;
@@ -137,7 +137,7 @@ TEST(CleanedPods, ABatchJobGoesOnWithoutAPodThatHasSucceeded) {
   EXPECT_EQ(world.job("pair").status.starts, 1);
 }
 
-// What no operator has seen nobody knows. The job says so, and not that its pod was lost.
+// An end that no operator has seen is unknown. The job says so, and not that its pod was lost.
 TEST_F(CleanedPodsTest, APodThatWentWhileNoOperatorRanIsToldApart) {
   submit_pair();
   world_.run_for(seconds{5});
@@ -150,8 +150,8 @@ TEST_F(CleanedPodsTest, APodThatWentWhileNoOperatorRanIsToldApart) {
   EXPECT_EQ(world_.job("pair").status.restarts, 1);
 }
 
-// One that runs is a member, whoever deletes it, and however its program takes SIGTERM: the tests'
-// kubelet reports 143. The operator sees the failed pod and its deletion together.
+// One that runs is a member, by whatever deletion, and however its program takes SIGTERM: the
+// tests' kubelet reports 143. The operator sees the failed pod and its deletion together.
 TEST_F(CleanedPodsTest, ADeletedPodThatIsSeenFailedIsNoFailure) {
   json job = gang_job("pair", 2, "");
   job["spec"]["lifecycle"] = {{"requeue", false}};
@@ -160,7 +160,7 @@ TEST_F(CleanedPodsTest, ADeletedPodThatIsSeenFailedIsNoFailure) {
   const auto process = world_.take_process();
   const kube::Pod pod = world_.pods_of("pair").front();
   ASSERT_TRUE(world_.client().remove<kube::Pod>(kube::key_of(pod.metadata)).ok());
-  // Its kubelet has reported the end, and has not deleted the object yet.
+  // The kubelet has reported the end, and has not deleted the object yet.
   world_.node(*pod.spec.node_name).step(world_.server().resource_version());
   const auto ended = world_.client().get<kube::Pod>(kube::key_of(pod.metadata));
   ASSERT_TRUE(ended.ok());

@@ -315,7 +315,7 @@ TEST(TwoOperators, AStartThatThePausedOneStoresLateIsUndone) {
   expect_no_violations(world);
 }
 
-// Its pods were cleaned up, so without that end the job would be run again.
+// The pods were cleaned up, so without that end the job would be run again.
 TEST(TwoOperators, AnEndThatThePausedOneStoresLateStays) {
   World world{{}};
   world.apply(linear_config("4s"));
@@ -371,9 +371,9 @@ TEST(TwoOperators, AClockThatWasSetBackFarEndsTheLeaderAndTheNextOneGoesOn) {
   expect_no_violations(world);
 }
 
-// Two hours are no time that has passed: a job with 59 minutes left does not end, and none that has
-// ended is deleted. The process that follows has the same clock, which differs from the API
-// server's. It leads, because nobody else does, and ends nothing by time. Then the clock is right.
+// The two hours have not passed: a job with 59 minutes left does not end, and none that has ended
+// is deleted. The process that follows has the same clock, which differs from the API server's. It
+// leads, because no other process does, and ends nothing by time. Then the clock is right.
 TEST(TwoOperators, AClockThatWasSetAheadEndsNoJob) {
   World world{{}};
   world.apply(linear_config("4s"));
@@ -453,7 +453,7 @@ TEST(TwoOperators, ALeaderThatDistrustsItsClockTellsNoInstants) {
   expect_no_violations(world);
 }
 
-// Nobody has the key of an earlier start any more. A leader that dies before the answer leaves a
+// No pod has the key of an earlier start. A leader that dies before the answer leaves a
 // Secret that the next one tries to make again.
 TEST(TwoOperators, OfTheStepSecretsOfAJobTheLastOneIsKept) {
   World world{{}};

@@ -65,7 +65,7 @@ TEST_F(DependencyTest, WhatCanNeverBeIsSaidAndMayCancelTheJob) {
   EXPECT_EQ(reason("ends"), "DependencyNeverSatisfied");
   EXPECT_EQ(reason("waits"), "DependencyNeverSatisfied");
   EXPECT_EQ(term("waits"), "Failed");
-  // Its user mends it.
+  // The user mends it.
   world.patch_job("waits", after("AfterNotOK", "first"));
   ASSERT_TRUE(ends_as("waits", "Completed")) << world.log_tail();
 }
@@ -205,7 +205,7 @@ TEST_F(DependencyTest, AnEndIsStoredBeforeWhatFollowsFromIt) {
   ASSERT_TRUE(ends_as("second", "Completed")) << world.log_tail();
 }
 
-// Deleted while nobody led: how it ended is not known, so it has not succeeded.
+// Deleted without a leader: how it ended is not known, so it has not succeeded.
 TEST_F(DependencyTest, AJobThatIsGoneUnseenHasNotSucceeded) {
   world.apply(gang_job("first", 1, ""));
   world.apply(gang_job("second", 1, "5s", after("AfterOK", "first")));

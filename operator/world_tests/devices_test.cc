@@ -288,7 +288,7 @@ TEST(DevicesUnbound, OfGatedPodsEndTheGangAsLost) {
   ASSERT_TRUE(job.status.ending.has_value()) << world.log_tail();
   EXPECT_EQ(kube::to_string(job.status.ending->verdict), "NodeFail");
   EXPECT_THAT(job.status.message, HasSubstr("Insufficient nvidia.com/gpu"));
-  // Its place is held until its owner deletes it.
+  // The pod's place is held until its owner deletes it.
   EXPECT_FALSE(node_of(pod("two")).has_value());
   EXPECT_TRUE(world.client().remove<kube::Pod>({kTeam, "one"}).ok());
   world.run_for(seconds{20});

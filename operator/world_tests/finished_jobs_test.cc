@@ -61,8 +61,8 @@ TEST(Operator, AFinishedJobIsNotDeletedBeforeItIsRecorded) {
   EXPECT_EQ(world.process().loop().counters().unrecorded_deletes, 0);
 }
 
-// Only the object of a job that has ended is kept; whatever happens to it then is heeded all the
-// same, by this leader and by the next.
+// Only the object of a job that has ended is kept; whatever happens to it then has its effect all
+// the same, by this leader and by the next.
 class FinishedJobTest : public ::testing::TestWithParam<bool> {
  protected:
   FinishedJobTest() : world_{{}} {

@@ -1,5 +1,5 @@
-// Jobs whose pods follow one another: batch Jobs with more completions than parallelism, and Jobs
-// of ours with spec.completions.
+// Jobs whose pods follow one another: batch Jobs with more completions than parallelism, and
+// kubegang Jobs with spec.completions.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -155,8 +155,8 @@ TEST_F(FollowersTest, StartNothingOnANodeThatIsCordoned) {
   expect_no_violations(world_);
 }
 
-// No place is left: when its last pods have ended, what remains runs on another node, and that is
-// no failure. A leader that comes meanwhile does the same.
+// No place is left: when its last pods have ended, the rest runs on another node, and that is not a
+// failure. A leader that comes meanwhile does the same.
 TEST_F(FollowersTest, GoElsewhereWhenAllTheirNodesAreCordoned) {
   create(sweep("sweep", 2, 8, "10s"));
   ASSERT_TRUE(have_succeeded("sweep", 2)) << world_.log_tail();
@@ -180,8 +180,8 @@ TEST_F(FollowersTest, GoElsewhereWhenAllTheirNodesAreCordoned) {
   expect_no_violations(world_);
 }
 
-// The batch group promises no index in this mode, so programs must not see one. We still count by
-// index: the label kubegang.io/task is ours.
+// The batch group promises no index in this mode, so programs must not see one. The operator still
+// counts by index: the label kubegang.io/task is its own.
 TEST_F(FollowersTest, NeedNoIndexes) {
   create(sweep("sweep", 3, 7, "5s", {{"completionMode", "NonIndexed"}}));
   ASSERT_TRUE(ends("sweep")) << world_.log_tail();
@@ -193,7 +193,7 @@ TEST_F(FollowersTest, NeedNoIndexes) {
   }
 }
 
-// Which pod is done first decides who comes next, at whose place: the lowest index that is left.
+// The pod that is done first gives its place to the next one: the lowest index that is left.
 // Pod 0 works for 40 s, the others for 5 s: four of them run beside it, one after the other.
 TEST_F(FollowersTest, OfAPodThatTakesLongerWaitForNoOther) {
   json job = sweep("sweep", 2, 5, "40s", nullptr, {{"test/work-of-others", "5s"}});
@@ -220,8 +220,8 @@ TEST_F(FollowersTest, AFailureRunsNothingAgainThatHasSucceeded) {
   expect_no_violations(world_);
 }
 
-// The count is all that is left if our Job of the failed attempt is deleted. Of an Indexed Job the
-// status says which indexes are done, of a NonIndexed one only how many.
+// The count is all that is left if the kubegang Job of the failed attempt is deleted. The status of
+// an Indexed Job says which indexes are done, that of a NonIndexed one only how many.
 TEST_F(FollowersTest, ADeletedJobOfOursTakesNothingBack) {
   for (const char* mode : {"Indexed", "NonIndexed"}) {
     const std::string name = mode == std::string{"Indexed"} ? "first" : "second";
@@ -240,12 +240,12 @@ TEST_F(FollowersTest, ADeletedJobOfOursTakesNothingBack) {
   expect_no_violations(world_);
 }
 
-// A suspension deletes the kubegang Job with its pods; a success that was not told by then is lost
-// and has to be run again. None that was told may be.
+// A suspension deletes the kubegang Job with its pods; a success that was not written by then is
+// lost and must be run again. None that was written may be.
 TEST_F(FollowersTest, GoOnAfterASuspension) {
   create(sweep("sweep", 2, 6, "10s"));
   ASSERT_TRUE(have_succeeded("sweep", 2));
-  // Two more succeed, and are suspended before their success is told.
+  // Two more succeed, and are suspended before their success is written.
   world_.run_for(seconds{6});
   const auto patch = [&](bool on) {
     ASSERT_TRUE(world_.client()
@@ -268,8 +268,8 @@ TEST_F(FollowersTest, GoOnAfterASuspension) {
   expect_no_violations(world_);
 }
 
-// Requeued as a lost member requeues any gang; the successes stay. A deleted pod is no failure of
-// the batch Job: backoffLimit is untouched, and it is the same attempt.
+// Requeued as a lost member requeues any gang; the successes stay. A deleted pod is not a failure
+// of the batch Job: backoffLimit is untouched, and it is the same attempt.
 TEST_F(FollowersTest, ALostMemberRequeuesTheGangWithWhatIsLeft) {
   create(sweep("sweep", 2, 6, "10s"));
   ASSERT_TRUE(have_succeeded("sweep", 2));
@@ -286,7 +286,7 @@ TEST_F(FollowersTest, ALostMemberRequeuesTheGangWithWhatIsLeft) {
   expect_no_violations(world_);
 }
 
-// Of its three places two stay empty in the second start. A new leader finds the same. The one
+// Two of its three places stay empty in the second start. A new leader finds the same. The one
 // index that is left is written down with the start (memberIndexes); a leader that computed it
 // again from the pods could come to another result.
 TEST_F(FollowersTest, MayBeFewerThanPlacesAfterARequeue) {

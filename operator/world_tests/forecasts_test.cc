@@ -68,7 +68,7 @@ TEST_F(ForecastsTest, WhatIsForetoldIsWhatHappens) {
   EXPECT_EQ(answer.stops, std::nullopt);
   world_.apply(gang_job("third", 4, "", with_limit("1m")));
   ASSERT_TRUE(world_.run_until([&] { return world_.state("third") == "Running"; }, minutes{30}));
-  // Pods take some seconds to start and to end, which nobody foretells.
+  // Pods take some seconds to start and to end, which no forecast contains.
   EXPECT_GE(world_.clock().wall(), *answer.start_time);
   EXPECT_LE(world_.clock().wall() - *answer.start_time, seconds{10});
   const kube::Job third = world_.job("third");
@@ -147,7 +147,7 @@ TEST_F(ForecastsTest, ANewLeaderAnswersAndDeletes) {
   EXPECT_FALSE(exists("question"));
 }
 
-// Its clock is hours off, and so would be each instant that it tells.
+// The leader's clock is hours off, and so would be each instant in its answers.
 TEST_F(ForecastsTest, ALeaderThatDistrustsItsClockLeavesThemToTheNextOne) {
   world_.restart_operator();
   world_.process().loop().distrust_clock();

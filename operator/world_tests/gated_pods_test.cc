@@ -109,7 +109,7 @@ class GatedPodsTest : public ::testing::Test {
     EXPECT_TRUE(found.ok()) << name;
     return found.ok() ? *found : kube::Pod{};
   }
-  // What the operator says on the pod, "" if nothing.
+  // Returns what the operator says on the pod, "" if nothing.
   std::string note(const std::string& name) {
     const kube::Pod found = pod(name);
     const kube::Condition* note = kube::find_condition(found.status.conditions, kube::kPodWaiting);
@@ -190,14 +190,14 @@ TEST_F(GatedPodsTest, AnIncompleteGangSaysWhatItWaitsFor) {
 }
 
 // The annotation decides which CPUs an agent binds a pod to. An author who could write it would
-// choose the CPUs of others.
+// choose the CPUs of other jobs.
 TEST_F(GatedPodsTest, GetTheCpuSetsOfTheirCoresInsteadOfTheirAuthors) {
   json config = linear_config("4s");
   config["spec"]["select"] = {{"type", "ConsTres"}};
   world_.apply(config);
   for (int i = 0; i < 5; ++i) {  // half a node each
-    // Its CPUs are annotated, its requests follow (1m per CPU), and the author names a CPU set that
-    // is not his to name.
+    // The pod's CPUs are annotated, its requests follow (1m per CPU), and the author names a CPU
+    // set without the right to.
     json half = gated_pod(
         "train-" + std::to_string(i), "train", 5, "",
         {{"kubegang.io/cpus", "4"}, {"kubegang.io/nodes", "5"}, {"kubegang.io/cpuset", "0-7"}});
@@ -311,7 +311,7 @@ TEST_F(GatedPodsTest, AJobThatIsGivenToAnotherGangHarmsNothing) {
   EXPECT_TRUE(becomes("train", "Completed", minutes{1})) << world_.log_tail();
 }
 
-// Of pods that others have made their owner decides what the loss of one means. A new leader must
+// For gated pods their owner decides what the loss of one means. A new leader must
 // not take the hole for a pod that is still to be pinned.
 TEST_F(GatedPodsTest, AMemberThatIsDeletedDoesNotEndTheGang) {
   create_gang("train", 3, "20s");
@@ -337,7 +337,7 @@ TEST_F(GatedPodsTest, MembersThatAreDeletedWhenTheFirstHasSucceededAreNoFailure)
   EXPECT_EQ(job_of(world_, "mpi").status.exit_code, 0);
 }
 
-// A gang of ours would be requeued as a whole. Of these pods only their owner knows what the loss
+// A kubegang Job would be requeued as a whole. For gated pods only their owner knows what the loss
 // of one means.
 TEST_F(GatedPodsTest, TheLossOfANodeDoesNotEndTheOthers) {
   create_gang("train", 2, "60s");
@@ -351,7 +351,7 @@ TEST_F(GatedPodsTest, TheLossOfANodeDoesNotEndTheOthers) {
   EXPECT_EQ(pod("train-1").status.phase, kube::PodPhase::kSucceeded);
 }
 
-// Its pods are pinned, but kube-scheduler binds none of them.
+// The pods are pinned, but kube-scheduler binds none of them.
 TEST_F(GatedPodsTest, AGangThatIsNotBoundFailsAndHoldsItsNodesUntilItsPodsAreDeleted) {
   World world{{}};
   furnish(world);
@@ -370,7 +370,7 @@ TEST_F(GatedPodsTest, AGangThatIsNotBoundFailsAndHoldsItsNodesUntilItsPodsAreDel
   world.run_for(seconds{65});
   const kube::Job job = job_of(world, "train");
   // After 60 s the launch counts as failed. The pods cannot be ended by kubelet, which has never
-  // heard of them, and the operator deletes nothing of others: the nodes stay taken until they are
+  // heard of them, and the operator does not delete them: the nodes stay taken until they are
   // gone.
   EXPECT_TRUE(job.status.allocation.has_value()) << world.log_tail();
   ASSERT_TRUE(job.status.ending.has_value()) << world.log_tail();
@@ -444,7 +444,7 @@ TEST_F(GatedPodsTest, WithAllItsPodsTheJobGoes) {
   EXPECT_TRUE(becomes("next", "Completed", minutes{1})) << "the nodes are free again";
 }
 
-// The operator deletes no pod of others. It lowers activeDeadlineSeconds, and kubelet ends the
+// The operator does not delete gated pods. It lowers activeDeadlineSeconds, and kubelet ends the
 // pods.
 TEST_F(GatedPodsTest, CancelledWhileItRunsItsPodsFailAndStay) {
   create_gang("train", 3, "");
@@ -475,7 +475,7 @@ TEST_F(GatedPodsTest, CancelledWhileItWaitsItsPodsStayGated) {
   EXPECT_TRUE(becomes("train", "Completed", minutes{1})) << world_.log_tail();
 }
 
-// The operator cannot end pods of others itself: it lowers activeDeadlineSeconds and kubelet ends
+// The operator cannot end gated pods itself: it lowers activeDeadlineSeconds and kubelet ends
 // them.
 TEST_F(GatedPodsTest, TheTimeLimitHolds) {
   create_gang("long", 2, "", {{"kubegang.io/time-limit", "10s"}});

@@ -1,5 +1,5 @@
-// What tools that wait for objects of any kind make of ours: kstatus (Flux, Helm 4, kpt), whose
-// rules are repeated here, and Argo CD, whose scripts of docs/argocd-health.yaml run in Lua.
+// Tests how tools that wait for objects of any kind judge kubegang's: kstatus (Flux, Helm 4, kpt),
+// whose rules are repeated here, and Argo CD, whose scripts of docs/argocd-health.yaml run in Lua.
 #include <gtest/gtest.h>
 #include <unistd.h>
 #include <yaml-cpp/yaml.h>

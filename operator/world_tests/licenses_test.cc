@@ -1,5 +1,5 @@
 // Licenses as users and administrators see them: a job waits until one is given back, a new leader
-// counts those of the jobs that run, and a number that is lowered below what is in use is told.
+// counts those of the jobs that run, and a number that is lowered below what is in use is reported.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

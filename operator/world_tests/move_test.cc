@@ -36,8 +36,8 @@ void copy(World& from, World& to, bool with_status = true) {
   }
 }
 
-// An old cluster with jobs in all states, and an empty one with the same node names. What is copied
-// is what an administrator would copy with kubectl; pods are not.
+// An old cluster with jobs in all states, and an empty one with the same node names. The test
+// copies what an administrator would copy with kubectl, and so no pods.
 class Move : public testing::Test {
  protected:
   // `done` is over, `runs` has all nodes, `first` and `second` wait in this order, `held` is held.

@@ -179,8 +179,8 @@ TEST(Operator, AHighTierRequeuesALowOne) {
 }
 
 // The exit code is that of the failed container; a kill for memory is a state of its own, since
-// such a job would fail again wherever it runs. The other pods would wait for the failed one for
-// ever, and keep their nodes.
+// such a job would fail again wherever it runs. The other pods would wait for the failed one
+// forever, and keep their nodes.
 TEST(Operator, TheFirstFailureEndsTheGang) {
   World world{{}};
   world.apply(linear_config());
@@ -195,7 +195,7 @@ TEST(Operator, TheFirstFailureEndsTheGang) {
   expect_no_violations(world);
 }
 
-// What only informs may take a minute; who edits a job looks at it at once.
+// Writes that only inform may take a minute; a user who edits a job looks at it at once.
 TEST(Operator, AnEditOfAWaitingJobIsShownAtOnce) {
   World world{{}};
   world.apply(linear_config("4s"));
@@ -306,7 +306,7 @@ TEST(Operator, ARefusedJobThatIsCancelledEnds) {
   world.patch_job("lost", {{"control", {{"cancel", true}}}});
   world.run_for(seconds{1});
   EXPECT_EQ(world.state("lost"), "Cancelled") << world.log_tail();
-  // The other two are cancelled under a new leader, which has not refused them itself.
+  // The other two are canceled under a new leader, which has not refused them itself.
   world.restart_operator();
   for (const char* name : {"early", "large"}) {
     EXPECT_EQ(world.job(name).status.reason, "NotAccepted");
@@ -383,7 +383,7 @@ TEST(Operator, ACancelDuringARequeueStands) {
   expect_no_violations(world);
 }
 
-// Its timetable is of the time before it was ready. The new leader finds the job resumed, needs no
+// The timetable is of the time before it was ready. The new leader finds the job resumed, needs no
 // timetable there and withdraws the old one, which keeps the pod frozen. If the old timetable
 // stayed, the pod would be frozen forever, and no state would say so.
 TEST(Operator, AJobThatWasSuspendedBeforeItWasReadyIsResumedByANewLeader) {

@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
 constexpr const char* kTeam = "team-a";
-// The pods of a group are gathered for 5 s, and any verdict has stood for 5 s before it is told.
+// The pods of a group are gathered for 5 s, and any verdict has stood for 5 s before it is said.
 constexpr seconds kTold{12};
 
 // Goal: pods that a PodGroup names are one gang as soon as it is certain which pods it has.
@@ -210,8 +210,8 @@ TEST_F(PodGroupsTest, TheLabelOfEarlierVersionsCountsToo) {
   EXPECT_TRUE(becomes("train", "Completed")) << world_.log_tail();
 }
 
-// Our label comes first, so pods with both are counted as ever; and of one name there are two
-// gangs.
+// kubegang's label comes first, so pods with both are counted as usual; and there are two gangs of
+// one name.
 TEST_F(PodGroupsTest, GangsOfOurLabelAreOthers) {
   serve();
   create_group("train", 2);
@@ -228,7 +228,7 @@ TEST_F(PodGroupsTest, GangsOfOurLabelAreOthers) {
   EXPECT_TRUE(becomes("train", "Completed")) << world_.log_tail();
 }
 
-// What else there is runs; and a CRD that is installed later is found.
+// Everything else runs; and a CRD that is installed later is found.
 TEST_F(PodGroupsTest, WhereTheApiIsNotServedTheyWait) {
   create_pods("train", 0, 1);
   create_pod("ours", {{"kubegang.io/job-name", "ours"}});
@@ -279,7 +279,7 @@ TEST_F(PodGroupsTest, AReplacementJoinsTheNextGang) {
   create_pods("train", 0, 2, notes);
   ASSERT_TRUE(becomes("train", "Pending")) << world_.log_tail();
   const std::string first = jobs_of("train")[0].metadata.name;
-  // A pod of the gang that waits: the Job in which it is listed cannot be carried out any more.
+  // A pod of the gang that waits: the Job in which it is listed can no longer be carried out.
   ASSERT_TRUE(world_.client().remove<kube::Pod>({kTeam, "train-1"}).ok());
   world_.run_for(seconds{2});
   create_pods("train", 3, 3, notes);

@@ -321,7 +321,7 @@ TEST(Operator, AJobThatWaitsSaysThatItsPodsWouldBeRefused) {
   expect_no_violations(world);
 }
 
-// Its start is tried again after a while; meanwhile it says why, whatever else happens.
+// The start is tried again after a while; meanwhile it says why, whatever else happens.
 TEST(Operator, AJobWhosePodsAreRefusedSaysWhyUntilItsNextStart) {
   World world{{}};
   world.apply(linear_config());
@@ -382,7 +382,7 @@ TEST(Operator, APodThatWasMadeIsNotTakenForRefusedByTheQuotaThatItFilled) {
 }
 
 // kubelet would refuse it with OutOfpods (architecture.md 4, "Pod count likewise"). Each node takes
-// one pod. A pod of others has the place on n12, and its end alone has to start the job that waits.
+// one pod. Another pod has the place on n12, and its end alone must start the job that waits.
 TEST(Operator, AJobIsNotPlacedWhereNoPodFits) {
   World world{{.nodes = {"n12", "n13"}, .pods_per_node = 1}};
   world.apply(linear_config());

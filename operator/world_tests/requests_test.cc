@@ -133,7 +133,7 @@ TEST(Operator, WhatOnlyInformsGivesWayToWhatHasToBeWritten) {
   }
 }
 
-// Of each kind, as "patch jobs/status 2"; what only informs and what is read is left out.
+// Returns requests by kind, as "patch jobs/status 2", without reads and writes that only inform.
 std::string requests(World& world) {
   std::string text;
   for (const auto& [kind, count] : world.server().request_counts()) {
@@ -228,7 +228,7 @@ struct SlowApiServer : testing::Test {
   void submit(int count) {
     for (int i = 0; i < count; ++i) world.apply(core_job(name_of("job-", i)));
   }
-  // Decided by the scheduler, whether they are written yet or not.
+  // Counts starts that the scheduler has decided, also if they are not written yet.
   std::int64_t starts() { return world.process().loop().counters().starts; }
   std::size_t queued() { return world.process().writer().queued_count(); }
   std::ptrdiff_t written(WritePoint point) {
@@ -273,8 +273,8 @@ TEST_F(SlowApiServer, MakesNoLongLineOfWrites) {
   }
 }
 
-// Most of the jobs that start are cancelled before their pods are made. Of some the start stands in
-// the writer's line already. A write without use takes the place of one for which another job
+// Most of the jobs that start are canceled before their pods are made. Some starts stand in the
+// writer's line already. A write without use takes the place of one for which another job
 // waits.
 TEST_F(SlowApiServer, WritesNothingThatIsNotTrueAnyMore) {
   constexpr int kLeft = 16;
@@ -287,10 +287,10 @@ TEST_F(SlowApiServer, WritesNothingThatIsNotTrueAnyMore) {
   for (int i = 0; i < kCores; ++i) {
     EXPECT_EQ(world.state(name_of("job-", i)), i < kLeft ? "Running" : "Cancelled") << i;
   }
-  // A start that was not written before its job was cancelled is not written at all: fewer than the
-  // 96 that were decided. Of the ends none is missing.
+  // A start that was not written before its job was canceled is not written at all: fewer than the
+  // 96 that were decided. No end is missing.
   EXPECT_LE(written(WritePoint::kStart), 80);
-  // A few pods may be with the writer when their job is cancelled.
+  // A few pods may be with the writer when their job is canceled.
   EXPECT_LE(written(WritePoint::kPodCreate), kLeft + 5);
   EXPECT_EQ(written(WritePoint::kFinal), kCores - kLeft);
 }
@@ -334,7 +334,7 @@ TEST_F(SlowApiServer, StartsJobsWhileHundredsOfBatchJobsWaitForTheirJobs) {
       world.run_until([&] { return written(WritePoint::kJobCreate) == kBatchJobs; }, seconds{30}));
 }
 
-// A gang of 96 pods is cancelled when a few of them are made. Each pod more would have to be
+// A gang of 96 pods is canceled when a few of them are made. Each pod more would have to be
 // deleted again, by the same slow server.
 TEST_F(SlowApiServer, MakesNoMorePodsOfAGangThatEnds) {
   world.apply(gang_job(

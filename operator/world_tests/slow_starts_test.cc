@@ -41,8 +41,8 @@ class SlowStartsTest : public testing::Test {
   World world_{{}};
 };
 
-// A sandbox that cannot be made, or a volume that cannot be mounted, shows as ContainerCreating for
-// ever. The job says which pod it waits for, and gives its nodes back after the cluster's time.
+// A sandbox that cannot be made, or a volume that cannot be mounted, shows as ContainerCreating
+// forever. The job says which pod it waits for, and gives its nodes back after the cluster's time.
 TEST_F(SlowStartsTest, AStartThatDoesNotGetOnIsHeldAndSaysWhichPodItWaitedFor) {
   furnish({{"startTimeout", "2m"}});
   world_.apply(gang_job("half", 2, "", {},

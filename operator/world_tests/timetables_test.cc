@@ -1,4 +1,4 @@
-// Which nodes have a timetable, and what is asked of an agent where jobs take no turns.
+// Tests of which nodes have a timetable, and of the agent's duties if jobs take no turns.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -46,7 +46,7 @@ struct NoTurns : testing::Test {
   World world{{.agent_pods = true}};
 };
 
-// With one job on each node nothing ever has to be frozen, so no timetable is published, whoever
+// With one job on each node nothing ever has to be frozen, so no timetable is published, whatever
 // starts and ends.
 TEST_F(NoTurns, NodesHaveNoTimetable) {
   world.apply(gang_job("one", 2, "10s"));
@@ -126,8 +126,8 @@ TEST_F(NoTurns, AnotherJobStartsOnTheNodesOfASuspendedOne) {
 }
 
 // The agent of one node is away. The status must not say Suspended while the job's pods still run.
-// A new leader finds the wish in the spec, and no state that would tell it how far its predecessor
-// had come.
+// A new leader finds the wish in the spec, and no state that would show how far its predecessor had
+// come.
 TEST_F(NoTurns, ASuspensionThatWaitsForAnAgentSaysSo) {
   world.apply(gang_job("one", 2, ""));
   world.run_for(seconds{8});
@@ -233,7 +233,7 @@ TEST_F(NoTurns, ASuspensionSurvivesALeaderAtEachOfItsWrites) {
 }
 
 // Timetables come with the configuration. The other way round, the last ones go with the last jobs
-// that take turns: two that are stacked already cannot be told to stand side by side.
+// that take turns: two that are stacked already cannot be put side by side.
 TEST_F(NoTurns, AConfigurationThatMakesTurnsPossibleBringsTimetables) {
   world.apply(partition("batch", share("Force")));
   world.run_for(seconds{2});

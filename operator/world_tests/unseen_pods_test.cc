@@ -32,7 +32,7 @@ bool has_running_pods(World& world, const std::string& job) {
 using UnseenPods = BatchJobFixture;
 
 // Two places, four pods. The second two are known from the answers to their creation alone. They
-// are no lost members: the Job ends in its first start, and nothing runs twice.
+// are not lost members: the Job ends in its first start, and nothing runs twice.
 TEST_F(UnseenPods, AreNoLostMembersOfAGangThatRuns) {
   world_.process().writer().be_slow(world_.clock(), seconds{1});
   create(make_batch_job("sweep", {.parallelism = 2, .completions = 4}, "10s", nullptr, nullptr));
@@ -47,7 +47,7 @@ TEST_F(UnseenPods, AreNoLostMembersOfAGangThatRuns) {
   expect_no_violations(world_);
 }
 
-// The job is cancelled 31 s after the answers to the creation of its pods. It has ended when they
+// The job is canceled 31 s after the answers to the creation of its pods. It has ended when they
 // have, and not before: its nodes would be given to the next job while they run.
 TEST_F(UnseenPods, KeepTheirNodesUntilTheyHaveEnded) {
   silence_pods(world_);
@@ -63,7 +63,7 @@ TEST_F(UnseenPods, KeepTheirNodesUntilTheyHaveEnded) {
   expect_no_violations(world_);
 }
 
-// A pod on n12 of the Job of that name, of a start that nobody knows any more.
+// A pod on n12 of the Job of that name, of a start that is no longer known.
 json stray_pod(World& world, const std::string& job) {
   return {{"apiVersion", "v1"},
           {"kind", "Pod"},

@@ -87,7 +87,7 @@ TEST_F(UnslicedTest, ANewLeaderCountsTheTimeWithoutOne) {
 }
 
 // A webhook gives the pods of the second job a probe, so they are never frozen: it runs in the
-// first one's turns too. What it gets is what it pays: otherwise a label that a webhook goes by
+// first one's turns too. It pays for what it gets: otherwise a label that a webhook goes by
 // would buy the other half of the node. So it is suspended for no time, also while there is no
 // leader, and its limit of 300 s is over 300 s after its start and not 600.
 class NeverFrozenTest : public ::testing::Test {

@@ -1,5 +1,5 @@
-// What jobs have used, as their launchers say in termination messages: in the status of the Job
-// with the write that ends it.
+// Tests of what jobs have used, as their launchers say in termination messages: in the status of
+// the Job with the write that ends it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -109,7 +109,7 @@ TEST_F(UsageTest, IsThatOfScriptsAlone) {
   EXPECT_FALSE(usage("plain"));
 }
 
-// Whoever runs in the container can write the message.
+// Any program in the container can write the message.
 TEST_F(UsageTest, IsUnknownIfTheMessageIsHostile) {
   const std::string begin = R"({"kubegangUsage":1,)";
   const std::string hostile[] = {

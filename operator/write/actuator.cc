@@ -237,7 +237,7 @@ class CarryOut {
     return outcome;
   }
 
-  // A pod of others is ended by a deadline and not deleted: its owner decides about the object.
+  // A gated pod is ended by a deadline and not deleted: its owner decides about the object.
   Outcome operator()(const StopPod& effect) const {
     return PodDeleted{effect.uid, effect.job_uid, stop_pod(client_, effect.key, effect.uid)};
   }
@@ -276,7 +276,7 @@ class CarryOut {
     // The operator may not read Secrets, so it does not look whose it is: its name is this start's.
     const bool exists = !result.ok() && result.error().code == base::Code::kAlreadyExists;
     if (!exists) outcome.status = result.status();
-    // That start's pods are gone, and nobody has its key any more.
+    // That start's pods are gone, and no pod has its key.
     if (outcome.status.ok() && effect.starts > 1) {
       delete_step_objects(effect.job.ns, identity_of(effect, effect.starts - 1));
     }
@@ -446,7 +446,7 @@ class CarryOut {
   Outcome operator()(const DeleteOrphan& effect) const {
     const OrphanDeleted outcome{effect.pod};
     // 1. the pod may be gone, have ended, or be in the hands of its kubelet already. The garbage
-    //    collector deletes it with its own grace period, which nobody has checked
+    //    collector deletes it with its own grace period, which is unchecked
     const auto pod = client_.get<kube::Pod>(effect.pod);
     if (!pod.ok() || is_finished(*pod) || is_ending_within(*pod, effect.longest)) return outcome;
     const std::string uid = job_uid_of(*pod);
@@ -461,8 +461,8 @@ class CarryOut {
                              : label == pod->metadata.labels.end() ? uid
                                                                    : label->second;
     // 3. the Job, asked of the API server and not of a watch: a watch of Jobs that lags behind that
-    // of pods must not cost a job its pods. An error other than NotFound counts as "it exists". Of
-    // one that has ended, as stored, no pod may run.
+    // of pods must not cost a job its pods. An error other than NotFound counts as "it exists". No
+    // pod may run of one that has ended, as stored.
     const auto job = client_.get<kube::Job>({effect.pod.ns, name});
     const bool is_its_job =
         job.ok() ? job->metadata.uid == uid : job.error().code != base::Code::kNotFound;
@@ -479,7 +479,7 @@ class CarryOut {
     return outcome;
   }
 
-  // Somebody waits for the answer.
+  // A user waits for the answer.
   Outcome operator()(const MakeForecast& effect) const {
     const sched::ForecastQuestion& question = *effect.question;
     const auto until = std::chrono::steady_clock::now() + kForecastTakes;

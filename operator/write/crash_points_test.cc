@@ -5,7 +5,7 @@
 namespace control {
 namespace {
 
-// WHEN:WRITE:COUNT; the empty text is no crash at all, which is how production runs.
+// WHEN:WRITE:COUNT; the empty text means no crash, which is how production runs.
 TEST(CrashPoints, AreNamedByTheWritesThatThereAre) {
   for (const char* text :
        {"", "before:start", "after:pod-create:3", "after:taint", "before:pod-try"}) {

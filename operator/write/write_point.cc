@@ -66,7 +66,7 @@ std::optional<WritePoint> parse_write_point(std::string_view name) {
   return std::nullopt;
 }
 
-// For the sentence that tells of a wrong name.
+// For the sentence about a wrong name.
 std::string write_point_names() {
   std::string names;
   for (const auto& [point, name] : kNames) {
