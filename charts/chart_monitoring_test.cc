@@ -28,7 +28,7 @@ Strings metric_names() {
   return names;
 }
 
-// Of text in PromQL or JSON.
+// Returns the metrics that are named in text in PromQL or JSON.
 Strings names_used(const std::string& text) {
   Strings names;
   const std::regex name{"kubegang_(operator|agent)_[a-z_]+"};

@@ -87,7 +87,7 @@ TEST_F(Chart, EveryVerbIsInRightsMdWithAReason) {
   EXPECT_EQ(rendered, documented_rules());
 }
 
-// Who does not ask for them gets no right, no argument and no policy of theirs.
+// Sites that do not ask for them get no right, no argument and no policy for them.
 TEST_F(Chart, PodGroupsAreReadOnlyWithTheirSwitch) {
   const std::string group = "scheduling.x-k8s.io";
   for (const char* value : {"false", "true"}) {
@@ -124,7 +124,7 @@ TEST_F(Chart, RolesHaveNoWildcardAndPeopleNoStatus) {
 }
 
 // Kubernetes adds rules with these labels to its roles edit, admin and view, so users with those
-// need no binding of ours.
+// need no binding of the chart.
 TEST_F(Chart, RolesForPeopleAreAggregated) {
   const Objects objects = render();
   for (const auto& [role, to] :

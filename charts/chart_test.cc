@@ -574,9 +574,9 @@ TEST_F(Chart, PoliciesFailClosedAndNameTheUsersOfTheReleasesNamespace) {
 }
 
 // A pod that says it is of a job keeps jobs off its node, or hides its memory from the operator. A
-// controller can be given to a pod as it is made and later. The first sentence is the one that is
-// told; the others are about the operator. No condition must ask for the operator, or the policy
-// would look at nobody else. (What is denied: e2e/kubernetes/policies/beyond-rbac.sh.)
+// controller can be given to a pod as it is made and later. Only the first sentence is reported;
+// the others are about the operator. No condition must ask for the operator, or the policy would
+// check no other user. (What is denied: e2e/kubernetes/policies/beyond-rbac.sh.)
 TEST_F(Chart, OnlyTheOperatorGivesPodsAJobAsTheirController) {
   const json policy = find(render(), "ValidatingAdmissionPolicy/kubegang-operator-pods")["spec"];
   EXPECT_EQ(policy["/matchConstraints/resourceRules/0/operations"_json_pointer],
@@ -590,7 +590,7 @@ TEST_F(Chart, OnlyTheOperatorGivesPodsAJobAsTheirController) {
   EXPECT_EQ(policy["validations"][0]["expression"], is_operator);
 }
 
-// What a job's pod was given for the start stays as it is, whoever may patch it. The resources of a
+// A job's pod keeps the fields of its start, even for users who may patch it. The resources of a
 // pod are changed by a subresource, which a rule about pods alone does not see. (What is denied:
 // e2e/kubernetes/policies/roles.sh.)
 TEST_F(Chart, CpusDeadlineAndResourcesOfAJobsPodDoNotChange) {

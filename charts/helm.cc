@@ -50,13 +50,13 @@ std::string helm_program() {
   return "";
 }
 
-// Its output and its errors in one text, in the order in which they came.
+// Runs helm; its output and its errors are one text, in the order in which they came.
 HelmRun run_helm(const std::string& arguments) {
   os::testing::Output run = os::testing::run_shell("'" + helm_program() + "' " + arguments);
   return {.exit_code = run.exit_code, .output = std::move(run.text)};
 }
 
-// Rendering without a cluster needs to be told the version and the groups that a cluster would
+// Rendering without a cluster needs the version and the groups that a cluster would
 // name.
 HelmRun run_template(const std::string& options, const std::string& ns) {
   return run_helm(

@@ -41,7 +41,7 @@ TEST_F(Completion, OffersCommandsThatBeginSo) {
 }
 
 // Values are offered where they are known: fixed ones, and the namespaces of the cluster. An
-// unknown command is no error, since a user is still typing.
+// unknown command is not an error, since a user is still typing.
 TEST_F(Completion, OffersOptionsAndTheirValues) {
   EXPECT_EQ(complete({"queue", "--all"}), "--all-namespaces\tjobs of all namespaces\n:4\n");
   EXPECT_EQ(complete({"queue", "-o", ""}), "json\nwide\nyaml\n:4\n");

@@ -11,8 +11,8 @@
 //
 // Recordings without slices are left out, and those in which a job has a time limit or a begin
 // time, a time limit is reached, a job is requeued by command or a node goes down: when these take
-// effect is not told here; the same holds for PreemptExemptTime. Those are left out, too, in which
-// a job is released that is not held: a replay does then as Slurm does (13.2). A recording is
+// effect is not recorded here; the same holds for PreemptExemptTime. Those are left out, too, in
+// which a job is released that is not held: a replay does then as Slurm does (13.2). A recording is
 // compared until a job connects others that were turned apart before: then the two differ by design
 // (with own timing a job without conflicts has no row, and joins as FILLER). For the same reason
 // the two may differ after jobs begin to take turns while others already do, on other cores: told

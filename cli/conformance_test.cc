@@ -129,8 +129,8 @@ class ExpectedStarts {
       starts_.erase(start.at("job").get<std::string>());
     }
   }
-  // Empty, or a job of the recorded step whose start is another one. Slurm's clock has whole
-  // seconds, ours begins with the scenario.
+  // Returns empty, or a job of the recorded step whose start differs. Slurm's clock has whole
+  // seconds, this one begins with the scenario.
   std::string differing(const Json& recorded) const {
     const Json told = recorded.value("expected", Json::object());
     for (const auto& [job, start] : told.items()) {

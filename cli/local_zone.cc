@@ -10,9 +10,9 @@ std::time_t time_t_of(base::Instant instant) {
   return std::chrono::floor<std::chrono::seconds>(instant.time_since_epoch()).count();
 }
 
-// The offset of the zone, east positive, that holds at a local time; `local` has the fields of the
-// local time as if it were UTC. Of a local time that occurs twice or not at all, because the clocks
-// are changed, mktime chooses one.
+// Returns the offset of the zone, east positive, that holds at a local time; `local` has the fields
+// of the local time as if it were UTC. If a local time occurs twice or not at all, because the
+// clocks are changed, mktime chooses one.
 base::Duration zone_at(base::Instant local) {
   const std::time_t as_utc = time_t_of(local);
   std::tm fields{};

@@ -493,7 +493,7 @@ int run_program(std::span<const std::string> arguments, const WithSession& with_
   CLI::App app{"Gang jobs on Kubernetes, as Slurm's users know them.", "kubectl-gang"};
   Commands commands;
   add_commands(app, commands);
-  // Two underscores, as cobra's programs have it: such names are no commands and stand in no help.
+  // Two underscores, as cobra's programs have it: such names are not commands and stand in no help.
   if (!arguments.empty() && arguments.front() == "__complete") {
     return run_complete(arguments.subspan(1), app, commands.connect, with_session, output);
   }

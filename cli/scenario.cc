@@ -33,7 +33,7 @@ std::string sentence_of(const sched::ConfigIssue& issue) {
 }
 
 // Returns true if the file is a recording, or written like one: it tells passes, slices and ends
-// (Scenario::timing_is_told()). What is wrong with an input is found when it is read.
+// (Scenario::timing_is_told()). Faults of an input are found when it is read.
 bool tells_timing(const YAML::Node& inputs) {
   if (!inputs.IsSequence()) return false;
   constexpr std::array<std::string_view, 5> kTold = {"pass", "slice", "end", "timeLimit",
@@ -145,9 +145,9 @@ base::Result<Scenario> Reader::read(const YAML::Node& root) {
   return std::move(scenario_);
 }
 
-// Whose decisions are wanted; name, end and clock; what is not there yet; the defaults of an absent
-// conf. An absent conf is read like an empty one, so that the defaults of recordings are in one
-// place.
+// Reads whose decisions are wanted; name, end and clock; what is not there yet; the defaults of an
+// absent conf. An absent conf is read like an empty one, so that the defaults of recordings are in
+// one place.
 Status Reader::read_head(const std::map<std::string, const Entry*>& by_key) {
   if (const auto topology = by_key.find("topology"); topology != by_key.end()) {
     return at(topology->second->place, slurm::not_supported("topology"));

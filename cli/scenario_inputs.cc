@@ -216,7 +216,7 @@ base::Status ScenarioInputs::read_job(const RawInput& input, simulate::Job& job)
     if (!text) return text.error();
     const base::Result<std::string> line = with_job_ids(*text);
     if (!line) return at(args->second.place, line.error());
-    // sbatch reckons in whole seconds: "now+10" may be a little less than that.
+    // sbatch counts in whole seconds: "now+10" may be a little less than that.
     base::Result<slurm::BatchOptions> options = slurm::read_sbatch_line(
         *line, {.instant = sched::whole_second(scenario_.configuration.cluster, input.at)});
     if (!options) return at(args->second.place, options.error().with_context("args"));
@@ -363,7 +363,7 @@ base::Result<simulate::Happening> ScenarioInputs::node_state(const RawInput& inp
   return simulate::Happening{std::move(change)};
 }
 
-// A line of scontrol. Three forms are understood; the rest of scontrol is no input of a scheduler.
+// A line of scontrol. Three forms are understood; a scheduler does not need the rest.
 // 1. reconfigure
 // 2. update PartitionName=…: the configuration with one partition changed
 // 3. update JobId=…: the request with some fields changed
@@ -498,7 +498,7 @@ base::Status ScenarioInputs::update_job(const slurm::KeyValue& key,
     int at_once = 0;
     const base::Status status = slurm::set_integer(at_once, "ArrayTaskThrottle", key.value,
                                                    {.min = 0, .max = sched::JobId::kTasksMax});
-    request.array->at_once.reset();  // 0 is no bound
+    request.array->at_once.reset();  // 0 means no bound
     if (at_once > 0) request.array->at_once = at_once;
     return status;
   }

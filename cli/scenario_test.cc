@@ -54,7 +54,7 @@ TEST(ScenarioFile, ReadsWhatHappens) {
 }
 
 // By a clock that showed 20 s and 700 ms at 0, a job that is submitted at 1.5 with now+10 begins at
-// the clock's second 32: sbatch reckons in whole seconds.
+// the clock's second 32: sbatch counts in whole seconds.
 TEST(ScenarioFile, ReadsTheClock) {
   const base::Result<simulate::Scenario> read = read_scenario(
       "clock: 20.7\n" + file_with("- {t: 1.5, submit: A, args: -b now+10, run: 7}\n"), "f");

@@ -99,7 +99,7 @@ TEST_F(SimulateCommand, ShowsQueueStripsAndTotals) {
   EXPECT_THAT(out_.str(), HasSubstr("Ended              2 jobs\n"));
   EXPECT_THAT(out_.str(), Not(HasSubstr("Never started")));
   // A responds in 180 s and B in 230 s, and each runs for 120 s of that: the rest is its wait, also
-  // the turns of the other. Of two values 95 % do not exceed the larger one.
+  // the turns of the other. 95 % of two values do not exceed the larger one.
   EXPECT_THAT(out_.str(),
               HasSubstr("Wait               mean 1:25, median 1:00, 95 % 1:50, most 1:50\n"));
   EXPECT_THAT(out_.str(),

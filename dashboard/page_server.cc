@@ -100,7 +100,7 @@ std::string sign_in_refusal(const std::string& why) {
   return answer_of(401, "text/plain; charset=utf-8", why + "\n", "WWW-Authenticate: Bearer\r\n");
 }
 
-// Of what a hook could not do.
+// Returns the HTTP status for a hook's error.
 int status_of(base::Code code) {
   if (code == base::Code::kInvalidArgument) return 400;
   if (code == base::Code::kUnauthenticated) return 401;
@@ -268,8 +268,8 @@ void PageServer::accept_some() {
   }
 }
 
-// One piece at a time, so that no client keeps the others waiting. What comes after the request is
-// read and dropped.
+// One piece at a time, so that no client keeps the others waiting. Bytes after the request are read
+// and dropped.
 void PageServer::receive(Connection& connection) {
   std::array<char, kPieceBytes> piece;
   const ssize_t count = ::recv(connection.socket.get(), piece.data(), piece.size(), 0);

@@ -88,7 +88,7 @@ std::optional<uid_t> owner_in(std::string_view table, const LoopbackConnection& 
   while (!table.empty()) {
     const std::string_view line = table.substr(0, table.find('\n'));
     table.remove_prefix(std::min(line.size() + 1, table.size()));
-    // Most lines are of others; the two addresses stand beside each other.
+    // Most lines are of other connections; the two addresses stand beside each other.
     if (line.find(local + " " + remote) == std::string_view::npos) continue;
     std::istringstream words{std::string{line}};
     std::string skipped;

@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 using Words = std::vector<std::string>;
 
 const fs::path kTree{KUBEGANG_SOURCE_DIR};
-// Of a command that is new: somebody has to say where it is run.
+// Marks a new command, until an author says where it is run.
 constexpr const char* kUnmarked = "?";
 
 std::string text_of(const fs::path& path) {

@@ -85,7 +85,7 @@ std::string type_of(const YAML::Node& schema) {
   return type;
 }
 
-// One row per field, nested ones under their path. What the schema leaves open ends there.
+// One row per field, nested ones under their path. Parts that the schema leaves open end there.
 void add_fields(std::ostream& out, const std::string& path, const YAML::Node& schema) {
   std::set<std::string> required;
   if (schema["required"]) {

@@ -47,7 +47,7 @@ namespace {
 
 // As a signal number 53 is what Slurm shows as ExitCode 0:53 of a job whose files cannot be opened.
 constexpr int kLaunchFailed = 128 + 53;
-// A pipe holds 64 KiB, or 1 MiB if somebody has enlarged it.
+// A pipe holds 64 KiB, or 1 MiB if a program has enlarged it.
 constexpr int kLastChunksMax = 17;
 // After SIGTERM, of the time in which the job is not frozen.
 constexpr std::chrono::seconds kEndMax{60};
@@ -207,8 +207,8 @@ class Batch {
       if (options_.notice && time.at(RunTime::Clock::now()) >= options_.notice->after) notify();
     }
     if (is_ending_) wait_for_steps();
-    // What the script has left behind in its session ends with it. One that has left the session
-    // may still write, so no more than a pipe can hold is read.
+    // Processes that the script has left behind in its session end with it. One that has left the
+    // session may still write, so no more than a pipe can hold is read.
     ::kill(-pid_, SIGKILL);
     for (Stream* stream : {&output_, &error_}) {
       for (int i = 0; i < kLastChunksMax && stream->pipe >= 0 && stream->copy(); ++i) {

@@ -37,9 +37,9 @@ extern char** environ;
 namespace launcher {
 namespace {
 
-// Of input that srun has not read: above it the caller sends no more.
+// The most input that srun has not read: above it the caller sends no more.
 constexpr std::size_t kInputBytesMax = 1U << 20U;
-// Of output that the caller has not taken: above it srun is not read.
+// The most output that the caller has not taken: above it srun is not read.
 constexpr std::size_t kOutputBytesMax = 1U << 20U;
 constexpr std::size_t kPieceBytes = 65'536;
 
@@ -141,7 +141,7 @@ class Join {
  public:
   int run() {
     while (!has_begun_) {
-      if (!read_more()) return 1;  // nobody waits for an answer
+      if (!read_more()) return 1;  // the caller does not wait for an answer
       while (!has_begun_) {
         const auto message = reader_.next();
         if (!message) break;
@@ -159,7 +159,7 @@ class Join {
     // srun says last.
     (void)connect_locally(address.substr(0, address.find(':')));
     if (!start(address)) return complain(std::string{"srun: "} + std::strerror(errno));
-    // Says that srun runs: before that a caller's signal reaches nobody.
+    // Says that srun runs: before that a caller's signal is lost.
     say(slurm::RemoteKind::kHold, "0");
     const auto process = static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0));
     for (bool has_ended = false; !has_ended;) {
@@ -204,7 +204,7 @@ class Join {
       case slurm::RemoteKind::kInputEnd:
       case slurm::RemoteKind::kSignal:
       case slurm::RemoteKind::kNothing:
-        return;  // nobody is there for them
+        return;  // the caller is gone
       case slurm::RemoteKind::kOutput:
       case slurm::RemoteKind::kErrorOutput:
       case slurm::RemoteKind::kHold:
@@ -229,7 +229,7 @@ class Join {
     ends[0] = terminal.program;
     ends[1] = terminal.ours;
     termios mode{};
-    // Nothing that is typed is printed at it, where nobody reads.
+    // Nothing that is typed is printed at it, where it would not be read.
     if (terminal.ours >= 0 && ::tcgetattr(terminal.program, &mode) == 0) {
       mode.c_lflag &= ~static_cast<tcflag_t>(ECHO);
       ::tcsetattr(terminal.program, TCSANOW, &mode);
@@ -321,7 +321,7 @@ class Join {
     if (::poll(ready.data(), ready.size(), -1) < 0) return errno != EINTR;
     if (ready[1].revents != 0 && (!read_more() || reader_.is_broken())) lose();
     if (ready[2].revents != 0) feed();
-    // What tasks have printed stands before what srun says of their ends.
+    // Output of tasks stands before srun's lines about their ends.
     const bool has_more = ready[3].revents != 0 && read_output(kOutput);
     if (ready[4].revents != 0 && !has_more) (void)read_output(kErrorOutput);
     if (ready[5].revents != 0) speak();
@@ -390,7 +390,7 @@ class Join {
   std::array<int, 2> outputs_{-1, -1};  // srun's
   std::string pending_;                 // input that srun has not read
   std::string to_say_;
-  bool holds_ = false;  // the caller was told to wait
+  bool holds_ = false;  // the caller was asked to wait
   bool input_ends_ = false;
   bool is_open_ = true;
 };

@@ -163,7 +163,7 @@ TEST_F(Join, PassesInputOutputAndErrorsOn) {
   EXPECT_EQ(join->err, "late\nsrun: error: n1: task 0: Exited with exit code 3\n");
 }
 
-// A caller knows by the first word whether its signals reach somebody: one in a pod that stands
+// A caller knows by the first word whether its signals reach srun: one in a pod that stands
 // still says nothing.
 TEST_F(Join, SaysAtOnceThatItRuns) {
   const auto join = srun({"sleep", "1000"}, "");
@@ -196,7 +196,7 @@ TEST_F(Join, TheEndOfTheJobWaitsForWhatIsSaidLast) {
   job_->signal(SIGTERM);
   ASSERT_TRUE(join->hear_its_end());
   EXPECT_EQ(join->out, "up\nlast\n");
-  // Its shell may say first that what it ran has been terminated.
+  // The shell may say first that its command has been terminated.
   EXPECT_TRUE(join->err.ends_with("srun: error: n1: task 0: Exited with exit code 4\n"))
       << join->err;
 }
@@ -214,7 +214,7 @@ TEST_F(Join, TheEndOfTheJobWaitsForASteadyFlowOfOutput) {
   EXPECT_TRUE(join->out.ends_with("x\nlast\n")) << join->out.substr(join->out.size() - 20);
 }
 
-// Its caller may rest, too, for example in a stopped terminal.
+// The caller may rest, too, for example in a stopped terminal.
 TEST_F(Join, ASignalDoesNotStandBehindOutputThatNobodyReads) {
   const std::string heard = "/tmp/kubegang-heard-" + std::to_string(::getpid());
   const auto join = srun({"sh", "-c",
@@ -254,7 +254,7 @@ TEST_F(Join, AnotherVersionOfItsCallerBeginsNothing) {
   }
 }
 
-// What a srun that is killed leaves behind.
+// Tests of what a killed srun leaves behind.
 class JoinOfOneSecond : public Join {
  protected:
   JoinOfOneSecond() : Join{"hold=1"} {}
@@ -272,7 +272,7 @@ TEST_F(Join, EndlessOutputAtATerminalDoesNotHoldWhatIsTyped) {
   ASSERT_TRUE(join->hear([&] { return join->out.size() > 100'000; }));
   join->say(RemoteKind::kInput, "\x03");
   ASSERT_TRUE(join->hear_its_end());
-  // What srun itself says is no output of the task.
+  // Lines of srun itself are not output of the task.
   EXPECT_EQ(join->err, "srun: error: n1: task 0: Interrupt\n");
   EXPECT_EQ(join->out.find("srun"), std::string::npos);
 }

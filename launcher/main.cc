@@ -1,5 +1,5 @@
 // kubegang-launcher: the first process in the pods of batch scripts, and the commands of Slurm that
-// need nothing but the pod. What it is follows from its name, or from its first argument.
+// need nothing but the pod. Its name, or its first argument, says which of these it is.
 #include <cstdio>
 #include <span>
 #include <string>

@@ -161,7 +161,7 @@ StepRequest read_step(Fields& fields) {
   return step;
 }
 
-// Its fields, but for those of a step that has no PMIx.
+// Puts all fields, but those of PMIx for a step without it.
 void put(std::string& out, const TaskSet& set) {
   put(out, set.ranks);
   put(out, static_cast<std::uint32_t>(set.mpi));

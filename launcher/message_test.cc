@@ -34,7 +34,7 @@ Message example() {
                               .environment = {"A=1", "B="}}};
 }
 
-// What the launcher counts on: each rank has a node, which the step is on.
+// The launcher relies on this: each rank has a node, which the step is on.
 TEST(Message, AnArrangementFitsItsStep) {
   const auto is_read = [](std::vector<std::uint32_t> arranged, Distribution distribution) {
     Message message = example();

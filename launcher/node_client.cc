@@ -145,7 +145,7 @@ void NodeClient::hear(LinkPlace link, const Message& message) {
   link->tasks->start();
 }
 
-// The step is over, or the first pod cannot be reached: nobody waits for these tasks.
+// The step is over, or the first pod cannot be reached: no srun waits for these tasks.
 void NodeClient::lose(LinkPlace link) {
   if (std::exchange(link->is_leaving, true)) return;
   // It may have another address when it is there again.

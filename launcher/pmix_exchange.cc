@@ -6,7 +6,7 @@
 namespace launcher {
 namespace {
 
-// What a part takes beside its data.
+// Bytes that a part takes beside its data.
 constexpr std::size_t kPartBytes = 64;
 
 }  // namespace
@@ -27,7 +27,7 @@ void PmixExchange::lose(std::uint32_t place, std::vector<Reply>& replies) {
     const auto now = fence++;
     if (places_of(now->first).contains(place)) refuse(now, replies);
   }
-  // Its own questions are kept: their answers may be on the way.
+  // The launcher's own questions are kept: their answers may be on the way.
   std::erase_if(questions_, [&](const auto& entry) {
     const Question& question = entry.second;
     if (question.to != place) return false;

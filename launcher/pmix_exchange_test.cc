@@ -82,7 +82,7 @@ TEST_F(Exchange, NobodyWaitsForANodeThatIsGone) {
   EXPECT_THAT(say(1, fence(6, {}, "b")), ElementsAre(refused(1, PmixKind::kFenced, 6)));
   EXPECT_THAT(say(1, {.kind = PmixKind::kAsk, .id = 7, .rank = 4}),
               ElementsAre(refused(1, PmixKind::kAnswer, 7)));
-  // Its question may still be answered, which nobody hears.
+  // The question may still be answered, which has no effect.
   ASSERT_EQ(own.size(), 1U);
   EXPECT_THAT(say(0, {.kind = PmixKind::kAnswer, .id = own[0].message.id}), IsEmpty());
   EXPECT_THAT(say(1, fence(8, {0, 2}, "b")), ElementsAre(fenced(0, 3, "ab"), fenced(1, 8, "ab")));

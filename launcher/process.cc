@@ -43,8 +43,8 @@ std::vector<char*> pointers(const std::vector<std::string>& strings) {
 }
 
 // Looks where srun does: in PATH, for files that may be run, then in the working directory. There
-// is no PATH if nobody has set it, and no shell for a file that does not name one. SOURCE:
-// recorded. The program hears where it was found.
+// is no PATH if it is not set, and no shell for a file that does not name one. SOURCE: recorded.
+// The program hears where it was found.
 void execute(const Program& program, char** argv, char** environment) {
   const std::string& name = program.argv[0];
   const auto run = [&](std::string path) {
@@ -173,7 +173,7 @@ void signal_sessions(const std::set<pid_t>& sessions, int number) {
       if (pid <= 1) continue;
       const pid_t session = ::getsid(pid);
       if (!sessions.contains(session) || !known.insert(pid).second) continue;
-      // Who is in the leader's group has heard it.
+      // Processes in the leader's group have got it.
       if (::getpgid(pid) != session) ::kill(pid, number);
       has_new = number == SIGKILL;
     }

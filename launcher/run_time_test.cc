@@ -16,7 +16,7 @@ TEST(RunTime, CountsStepsAndWhatWasBefore) {
   EXPECT_EQ(time.at(kBegin + milliseconds{130}), milliseconds{3130});
 }
 
-// Half a minute of somebody else's turn is at most two steps of ours.
+// Half a minute of another job's turn is at most two own steps.
 TEST(RunTime, DoesNotCountTheTimeInWhichItStoodStill) {
   RunTime time{kBegin, {}};
   EXPECT_EQ(time.at(kBegin + seconds{30}), 2 * RunTime::kStep);

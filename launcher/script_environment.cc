@@ -29,7 +29,7 @@ Environment variables_of(const std::string& lines) {
   return all;
 }
 
-// What Slurm's srun asks slurmctld: NAME=VALUE, separated by spaces.
+// Returns what Slurm's srun asks slurmctld: NAME=VALUE, separated by spaces.
 std::string facts_of(const Environment& environment, const std::string& address) {
   std::string facts;
   for (const char* name :
@@ -40,7 +40,7 @@ std::string facts_of(const Environment& environment, const std::string& address)
     const auto value = launcher::value_of(environment, name);
     if (value) facts += (facts.empty() ? "" : " ") + std::string{name} + "=" + *value;
   }
-  // Of the node of srun; scripts do not see it.
+  // The address of srun's node; scripts do not see it.
   facts += " SLURM_LAUNCH_NODE_IPADDR=" + address;
   return facts;
 }

@@ -42,7 +42,7 @@ constexpr int kFailed = 1;
 // From SIGTERM to SIGKILL: Slurm's KillWait.
 constexpr std::chrono::seconds kKillPatience{30};
 constexpr std::uint32_t kExitCodeMax = 0xFF;
-// Of input that the launcher has not taken: above it no more is read.
+// The most input that the launcher has not taken: above it no more is read.
 constexpr std::size_t kUnsentBytesMax = 1U << 20U;
 // Between two looks whether the terminal may be read.
 constexpr int kForegroundLookMs = 1'000;
@@ -75,7 +75,7 @@ bool is_number(const std::string& text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
 }
 
-// ALL, NONE, or names and NAME=VALUE, with ALL among them or not.
+// Reads --export: ALL, NONE, or names and NAME=VALUE, possibly with ALL among them.
 Environment exported(const std::string& exports) {
   const Environment own = own_environment();
   Environment all;
@@ -92,7 +92,7 @@ Environment exported(const std::string& exports) {
     if (const auto value = value_of(own, word)) set(named, word, *value);
   }
   for (const std::string& entry : own) {
-    // What says where the task is, and where srun is, does not depend on the user's choice.
+    // The variables of where the task and srun are do not depend on the user's choice.
     const bool is_needed = entry.starts_with("SLURM") || entry.starts_with("KUBEGANG_");
     if (has_all || is_needed) all.push_back(entry);
   }
@@ -200,7 +200,7 @@ class Srun {
   }
 
   // Never waits: the launcher reads no input while its output is not taken, so a srun that waited
-  // here would wait for ever.
+  // here would wait forever.
   void send(const Message& message) {
     to_send_ += encode(message);
     flush();

@@ -19,7 +19,7 @@ using base::invalid_argument;
 
 enum class Takes { kNothing, kValue, kOptional };
 
-// What an option does. kNone: it is read and has no effect, for the reason beside it. kMissing: it
+// An option's effect. kNone: it is read and has no effect, for the reason beside it. kMissing: it
 // is refused by its name.
 enum class Effect { kSet, kNone, kMissing };
 
@@ -142,7 +142,7 @@ base::Status set_number(std::optional<int>& field, std::string_view option, std:
 }
 
 // "minutes", "minutes:seconds", "hours:minutes:seconds", "days-hours", "days-hours:minutes" and so
-// on. SOURCE: srun(1), --time; 0 is no limit.
+// on. SOURCE: srun(1), --time; 0 means no limit.
 base::Status set_time(const std::string& value, SrunOptions& options) {
   constexpr std::int64_t kHours = 24;
   constexpr std::int64_t kSixty = 60;
@@ -271,7 +271,7 @@ constexpr std::array<std::string_view, 7> kUnits = {
     "hint",            "extra-node-info",  "threads-per-core", "ntasks-per-socket",
     "ntasks-per-core", "sockets-per-node", "cores-per-socket"};
 
-// What a step has of sockets, cores and threads is a variable of its tasks, or nothing.
+// Options of sockets, cores and threads become a variable of the tasks, or nothing.
 base::Status set_units(std::string_view name, const std::string& value, SrunOptions& options) {
   constexpr const char* kThreads = "SLURM_THREADS_PER_CORE";
   if (name == "hint") {
@@ -391,7 +391,7 @@ const Option* find_letter(char letter) {
   return letter == '\0' || found == kOptions.end() ? nullptr : &*found;
 }
 
-// What getopt_long() refuses. SOURCE: recorded: the second line has no name in front.
+// Errors of getopt_long(). SOURCE: recorded: the second line has no name in front.
 base::Error no_option(const std::string& message) {
   return invalid_argument(message + "\nTry \"srun --help\" for more information");
 }
@@ -579,7 +579,7 @@ base::Status arrange(const SrunOptions& options, const std::vector<std::string>&
   return {};
 }
 
-// What a step asks for beside its nodes and tasks.
+// Sets what a step asks for beside its nodes and tasks.
 void set_manner(const SrunOptions& options, StepRequest& request) {
   request.cpus_per_task = static_cast<std::uint32_t>(options.cpus_per_task.value_or(1));
   request.relative = static_cast<std::uint32_t>(options.relative.value_or(0));
@@ -607,7 +607,7 @@ std::optional<int> tasks_that_fit(const Variable& variable, int cpus_per_task) {
   return static_cast<int>(std::min(tasks, std::int64_t{kTasksMax} + 1));
 }
 
-// How many tasks are asked for, if somebody says it.
+// Returns the number of tasks that are asked for, if it is given.
 std::optional<int> tasks_of(const SrunOptions& options, const Variable& variable,
                             bool has_tasks_per_node) {
   if (options.tasks) return options.tasks;
@@ -623,8 +623,8 @@ int nodes_otherwise(const SrunOptions& options, const std::vector<std::string>& 
   return required > 0 ? required : allowed;
 }
 
-// A step has all GPUs that its job has on its nodes: nothing keeps book of which of them are
-// another step's. So it may ask for so many, or for none.
+// A step has all GPUs that its job has on its nodes: there are no books of which of them are
+// another step's. So it may ask for all of them, or for none.
 base::Status check_gpus(const SrunOptions& options, std::size_t nodes, const Variable& variable) {
   const auto own = static_cast<std::size_t>(number_in(variable, "SLURM_GPUS_ON_NODE").value_or(0));
   const auto all = variable("SLURM_GPUS");
@@ -738,7 +738,7 @@ struct LineRank {
   std::size_t offset = 0;
 };
 
-// What %t or %o stands for; "" if `next` is another character.
+// Returns what %t or %o stands for; "" if `next` is another character.
 std::string text_of(const LineRank& place, char next) {
   if (next == 't') return std::to_string(place.rank);
   return next == 'o' ? std::to_string(place.offset) : "";

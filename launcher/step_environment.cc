@@ -111,7 +111,7 @@ TaskSet task_set(const StepRequest& request, const StepPlacement& placement, std
   const auto put = [&](const char* name, const std::string& value) {
     launcher::set(environment, name, value);
   };
-  // What the script has changed itself stays.
+  // Variables that the script has changed itself stay.
   if (layout.nodes[place] != nodes.own) {
     for (const std::string& entry : nodes.devices) std::erase(environment, entry);
   }
@@ -131,7 +131,7 @@ TaskSet task_set(const StepRequest& request, const StepPlacement& placement, std
       std::to_string(request.is_exact ? std::min<std::uint64_t>(needed, cpus) : cpus));
   // Linux takes 131,072 bytes for a variable.
   if (ranks.size() <= kChunkBytesMax) put("SLURM_GTIDS", ranks);
-  // Of the nodes that it got, which are fewer if its tasks are packed.
+  // The distribution over its nodes, which are fewer if its tasks are packed.
   Distribution distribution = request.distribution;
   if (distribution == Distribution::kDefault) {
     const bool is_dealt = request.tasks <= names.size() && !packs(request);

@@ -63,7 +63,7 @@ TEST(TaskSet, HasTheRanksProgramsAndVariablesOfItsNode) {
               Contains("SLURM_CPUS_ON_NODE=2"));
 }
 
-// Nodes of a job may have different GPUs. What a script has set itself goes everywhere.
+// Nodes of a job may have different GPUs. Variables that a script has set itself go everywhere.
 TEST(TaskSet, LeavesTheDevicesOfAnotherNodeToItsLauncher) {
   const Environment of_pod{"SLURM_JOB_NODELIST=n[1-2]", "SLURM_JOB_CPUS_PER_NODE=1(x2)",
                            "SLURM_GPUS_ON_NODE=4", "CUDA_VISIBLE_DEVICES=0,1,2,3",

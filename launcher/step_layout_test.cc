@@ -1,4 +1,4 @@
-// Which nodes a step gets. The layouts are those that Slurm 22.05 made on nodes of the same sizes.
+// Tests of the nodes of a step. Layouts are those of Slurm 22.05 on nodes of the same sizes.
 #include "launcher/step_layout.h"
 
 #include <gmock/gmock.h>

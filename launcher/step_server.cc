@@ -256,7 +256,7 @@ void StepServer::answer_pmix(StepPlace step, std::vector<PmixExchange::Reply> re
   }
 }
 
-// Its srun is gone, so nobody waits for these tasks.
+// The step's srun is gone, and does not wait for these tasks.
 void StepServer::lose_srun(StepPlace step) {
   finish(step);
   loop_.later([this, step] { steps_.erase(step); });

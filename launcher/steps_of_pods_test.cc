@@ -211,7 +211,7 @@ TEST_F(StepsOfPods, ATaskOnAnyNodeMayAskForSteps) {
   inner->channel->send({.kind = Kind::kInputEnd});
   ASSERT_TRUE(wait_for([&] { return inner->has(Kind::kDone); }));
   EXPECT_EQ(inner->output(), "0:" + bytes);
-  // Who does not know the secret gets no step, and the end of srun is the end of its tasks.
+  // A caller without the secret gets no step, and the end of srun is the end of its tasks.
   const auto stranger = ask(request, address.substr(0, address.find(':')) + ":x");
   ASSERT_TRUE(wait_for([&] { return stranger->has(Kind::kRefused); }));
   auto lost = ask(shell("sleep 60", 2, 2), address);
@@ -269,7 +269,7 @@ TEST_F(StepsOfPods, UnbufferedOutputIsATerminalThatChangesNothing) {
   EXPECT_TRUE(output.ends_with("\n19999\n20000\n"));
 }
 
-// A step of nodes whose launchers are not here yet waits, and nobody says that nodes are busy.
+// A step of nodes whose launchers are not here yet waits, and no message says that nodes are busy.
 TEST_F(StepsOfPods, WaitsForLaunchers) {
   const auto srun = ask(shell("echo here", 2, 2));
   begin_node(1, 'x');
@@ -281,7 +281,7 @@ TEST_F(StepsOfPods, WaitsForLaunchers) {
   EXPECT_FALSE(srun->has(Kind::kBusy));
 }
 
-// A step gets the first nodes of the job, also if another launcher is there before theirs. Only a
+// A step gets the first nodes of the job, also if another launcher is there before those. Only a
 // node that was lost is passed over.
 TEST_F(StepsOfPods, WhichNodesAStepGetsDoesNotDependOnWhoComesFirst) {
   begin_node(2);
@@ -303,7 +303,7 @@ TEST_F(StepsOfPods, WhichNodesAStepGetsDoesNotDependOnWhoComesFirst) {
   EXPECT_EQ(last->output(), "0:n3\n");
 }
 
-// Who has a wrong key is no launcher of the job and starts no step, with all else right.
+// A caller with a wrong key is not a launcher of the job and starts no step.
 TEST_F(StepsOfPods, AWrongKeyOpensNoConnection) {
   expect_turned_away('w');
   const auto srun = ask(shell("echo here", 2, 2));
@@ -530,7 +530,7 @@ TEST_F(StepsOfPods, ATaskThatSpeaksSomethingElseIsCutOff) {
   EXPECT_EQ(next->output(), "0:none\n");
 }
 
-// Its program is looked for beside this one.
+// The program of PMIx is looked for beside this one.
 class StepsOfPmix : public StepsOfPods {
  protected:
   StepsOfPmix() {

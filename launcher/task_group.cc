@@ -21,7 +21,7 @@
 namespace launcher {
 namespace {
 
-// 64 KiB, or 1 MiB if somebody has enlarged it.
+// 64 KiB, or 1 MiB if a program has enlarged it.
 constexpr std::size_t kPipeBytesMax = 1U << 20U;
 // Messages that wait for the start of the tasks before input is held back.
 constexpr std::size_t kEarlyMax = 16;
@@ -377,7 +377,7 @@ bool TaskGroup::reaped(pid_t pid, int wait_status, const Used& used) {
   Task& task = tasks_[found->second];
   running_.erase(found);
   task.has_ended = true;
-  // What it left behind in its session would run on without anybody who waits for it.
+  // Processes left behind in its session would run on without a parent that waits for them.
   signal_sessions({pid}, SIGKILL);
   for (const int stream : {0, 1}) {
     if (task.outputs[static_cast<std::size_t>(stream)] >= 0) output(task, stream);

@@ -11,7 +11,7 @@
 namespace launcher {
 namespace {
 
-// Of a terminal that does not say how large it is.
+// The size of a terminal that does not say how large it is.
 constexpr std::uint32_t kRows = 24;
 constexpr std::uint32_t kColumns = 80;
 

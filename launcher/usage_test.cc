@@ -127,7 +127,7 @@ TEST(UsageReport, StaysWithinItsBoundAndCountsTheRest) {
   EXPECT_LE(message.size(), kUsageMessageBytesMax);
   EXPECT_THAT(message, HasSubstr("4000000005"));
   EXPECT_THAT(message, Not(HasSubstr("\\")));
-  // What is not listed is in the sum all the same.
+  // Steps that are not listed are in the sum all the same.
   EXPECT_THAT(message, HasSubstr("\"userCPU\":\"200000000000.000000s\""));
   EXPECT_THAT(message, testing::ContainsRegex("\"moreSteps\":9[89][0-9]}$"));
 }

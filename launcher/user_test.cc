@@ -16,7 +16,7 @@ TEST(User, IsFoundByTheNumber) {
   EXPECT_FALSE(entry_of("", 0));
 }
 
-// A container runtime gives a user whom the image does not know the home "/".
+// A container runtime gives a user that the image does not know the home "/".
 TEST(User, WhomTheImageDoesNotKnowHasAHomeThatCanBeWritten) {
   Environment environment{"HOME=/", "SLURM_JOB_USER=physics"};
   set_user(environment, std::nullopt, "/tmp");

@@ -143,7 +143,7 @@ ApiAnswer list_of_records(const Query& query, const Reader& reader) {
 }
 
 // The namespace in ".../namespaces/NAME/records", "" in ".../records". Anything but these two, to
-// the letter, is no list: the API server may have read another path out of it.
+// the letter, is not a list: the API server may have read another path out of it.
 std::optional<std::string> namespace_in(std::string_view path) {
   if (path == "/records") return "";
   constexpr std::string_view kBegin = "/namespaces/";

@@ -53,7 +53,7 @@ kube::Bytes memory_of(const kube::Allocation& allocation) {
   return kube::Bytes{bytes};
 }
 
-// Who the job is and what it asks for; of an array all its tasks.
+// Returns the job's identity and request; for an array, those of all its tasks.
 Record asked_by(const kube::Job& job, const std::string& cluster) {
   const kube::JobResources& asked = job.spec.resources;
   const auto& batch = job.spec.batch;
@@ -85,7 +85,7 @@ RecordState recorded(kube::JobState state) {
   return *kube::parse_enum<RecordState>(kube::to_string(state));
 }
 
-// What became of it.
+// Adds what became of the job.
 void add_status(Record& record, const kube::JobStatus& status, const kube::JobSpec& spec) {
   record.restart = status.restarts.value_or(0);
   record.job_id = status.job_id;
@@ -132,7 +132,7 @@ Record record_of_job(const kube::Job& job, const std::string& cluster, base::Ins
   return record;
 }
 
-// What the ending says that was decided before the pods were gone; an outcome alone is one of
+// Reads the ending that was decided before the pods were gone; an outcome alone is one of
 // three.
 std::optional<RecordState> state_of(const kube::JobEnding& ending) {
   if (ending.verdict == kube::EndingVerdict::kRequeue) return std::nullopt;
@@ -188,7 +188,7 @@ class ArrayChanges {
     changes_.emplace_back(Written{std::move(record)});
   }
 
-  // As its array tells it until it is recorded.
+  // Adds an end as its array shows it until it is recorded.
   void add_told_end(const kube::TaskEnd& end) {
     Record record = record_of(end.task);
     add_status(record, kube::task_status(end, now_.status), now_.spec);

@@ -34,7 +34,7 @@ class Program {
         acknowledger_{world.client(), kLease, [this] { return recorder_.stored(); },
                       [](const base::Error& error) { FAIL() << error.message; }} {}
 
-  // What there is to be seen is stored and acknowledged.
+  // Stores and acknowledges all changes so far.
   void pump() {
     for (int i = 0; i < 3; ++i) {
       (void)follower_.step({});
@@ -83,7 +83,7 @@ class OutageTest : public ::testing::Test {
     EXPECT_TRUE(reader.ok());
     return reader->find({.cluster = kCluster})->records;
   }
-  // Of this array: those whose record has all that there is to know of one that has ended.
+  // Counts tasks of this array whose record has all facts of one that has ended.
   int whole_ends(const std::string& array) const {
     int count = 0;
     for (const Record& record : all()) {
@@ -104,7 +104,7 @@ class OutageTest : public ::testing::Test {
   std::unique_ptr<Program> program_;
 };
 
-// Ten of its tasks begin and end while nobody records, over a change of leaders. Afterwards each
+// Ten of its tasks begin and end without a recorder, over a change of leaders. Afterwards each
 // has its nodes, its times and its exit code.
 TEST_F(OutageTest, EndsOfTasksWaitForTheRecords) {
   begin();
@@ -146,7 +146,7 @@ TEST_F(OutageTest, EndsThatAreRecordedAreDropped) {
   EXPECT_LE(most, 40U);
 }
 
-// What users make and delete meanwhile is lost, and counted: by the operator if there is no row.
+// Jobs made and deleted meanwhile are lost, and counted: by the operator if there is no row.
 TEST_F(OutageTest, WhatIsMadeAndDeletedMeanwhileIsCounted) {
   begin();
   world_.apply(control::gang_job("known", 1, ""));

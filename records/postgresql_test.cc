@@ -216,7 +216,7 @@ TEST_F(PostgresqlTest, HasWhatSqliteHas) {
   EXPECT_TRUE(feed_all(first)) << last_error_.message;
   EXPECT_EQ(there(), here());
   EXPECT_EQ(first.counters().rows, 30);
-  // What has changed since, and nothing else.
+  // Only what has changed since.
   write_ended(25);
   EXPECT_TRUE(feed_all(first));
   EXPECT_EQ(first.counters().rows, 31);

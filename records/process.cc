@@ -35,7 +35,7 @@ constexpr base::Duration kAfterError = std::chrono::seconds{1};
 // Some 200 MB. A database that cannot be written for so long will hardly be a moment later; the
 // next process begins with a list, so nothing is lost but what is deleted meanwhile.
 constexpr std::size_t kWaitingMax = 200'000;
-// Whether the certificate or whom we trust has changed.
+// The interval of looks whether the certificate or the trusted CA has changed.
 constexpr base::Duration kLookAtTrust = std::chrono::minutes{1};
 
 int sentence(const std::string& message) {
@@ -102,7 +102,7 @@ class Metrics {
                                     .Add({});
 };
 
-// Of the copy in PostgreSQL, where there is one.
+// Metrics of the copy in PostgreSQL, if there is one.
 class CopyMetrics {
  public:
   explicit CopyMetrics(prometheus::Registry& registry)
@@ -301,7 +301,7 @@ class Process {
     return kLongestWait;
   }
 
-  // What is in the queue is of objects that exist, or were deleted a moment ago.
+  // Changes in the queue are of objects that exist, or were deleted a moment ago.
   int stop() {
     loops_.request_stop();
     client_.request_stop();

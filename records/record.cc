@@ -63,7 +63,7 @@ std::optional<kube::JobUsage> usage_of(const Record& record) {
 
 kube::JobStatus status_of(const Record& record) {
   kube::JobStatus status;
-  // Of the two states that no Job has, commands say more than of a job that was canceled.
+  // For the two states that no Job has, commands say more than for a job that was canceled.
   status.state = kube::parse_enum<kube::JobState>(kube::to_string(record.state))
                      .value_or(kube::JobState::kCancelled);
   status.reason = record.reason;

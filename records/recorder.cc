@@ -10,7 +10,7 @@
 namespace records {
 namespace {
 
-// A transaction of so many takes some 50 ms; readers see it as a whole.
+// A transaction of this size takes some 50 ms; readers see it as a whole.
 constexpr std::size_t kBatchMax = 1'000;
 
 // A template, a script and its variables are most of a job's text, and nothing of them is recorded.

@@ -145,7 +145,7 @@ TEST_F(ServiceTest, WhatIsDeletedWhileItIsDownIsLostAndTheRestIsNot) {
   EXPECT_EQ(records[1].state, RecordState::kLost);
 }
 
-// What the Lease says is on the disk, whenever the process was killed: a Job whose version is not
+// The disk has what the Lease says, whenever the process was killed: a Job whose version is not
 // above it has its row.
 TEST_F(ServiceTest, SaysHowFarItHasStored) {
   const kube::ObjectKey key{"default", "kubegang-records"};

@@ -17,7 +17,7 @@ namespace {
 constexpr std::int64_t kVersion = 3;
 constexpr std::int64_t kNoEnd = std::numeric_limits<std::int64_t>::max();
 
-// What a record is known by. NULLs differ from each other in an index, so a job that is no array
+// The key of a record. NULLs differ from each other in an index, so a job that is not an array
 // counts as task -1 there.
 constexpr const char* kKey = "cluster, jobUID, ifnull(task, -1), restart";
 // By which records are ordered: those without an end come last.
@@ -221,7 +221,7 @@ std::string upsert_sql() {
   std::string changed;
   for (std::size_t i = kKeyColumns; i < columns().size(); ++i) {
     const std::string& name = columns()[i].name;
-    // A status that says the end does not say any more for whom.
+    // A status with an end no longer names the preemptor.
     if (name == "preemptedBy") {
       changed +=
           ", preemptedBy = CASE excluded.state WHEN 'Preempted' THEN preemptedBy "
@@ -244,7 +244,7 @@ std::string set_changed() {
   return std::string{"changed = "} + kChanged + ", ";
 }
 
-// What a run has used, as far as it is known.
+// Returns what a run has used, as far as it is known.
 std::string used() {
   std::string changed;
   for (const char* name : {"userCPU", "systemCPU", "maxRSS", "memoryPeak"}) {
@@ -277,7 +277,7 @@ std::string add_ended_sql() {
          kChanged + " WHERE NOT EXISTS (SELECT 1 FROM record WHERE " + of_task_sql() + ")";
 }
 
-// What nobody has seen has no run time beyond what was written.
+// An unseen end adds no run time to what was written.
 constexpr const char* kGoneParameters = " WHERE cluster = ?1 AND jobUID = ?2 AND endTime IS NULL";
 std::string close_gone_sql() {
   return "UPDATE record SET " + set_changed() +

@@ -142,7 +142,7 @@ TEST_F(StoreTest, AJobThatIsDeletedIsCanceledAndOneThatVanishedUnseenIsLost) {
   EXPECT_TRUE(writer.open_jobs(kCluster)->empty());
 }
 
-// The status that says the end has forgotten for whom the job had to go.
+// The status with the end no longer names the preemptor.
 TEST_F(StoreTest, OneThatWasPreemptedKeepsByWhom) {
   Writer writer = writer_of(file());
   kube::Job job = running(job_named("a", 1), at(10));
@@ -301,8 +301,8 @@ void write_file(const fs::path& path, const std::string& bytes) {
   std::ofstream{path, std::ios::binary} << bytes;
 }
 
-// A crash at any write leaves a log of any length. What is found then is what one of the batches
-// has left, and writing everything again gives what no crash would have.
+// A crash at any write leaves a log of any length. It then holds what one of the batches has left,
+// and writing everything again gives the same as without a crash.
 TEST_F(StoreTest, ACrashAtAnyWriteLosesNoBatchAndRepeatsNone) {
   std::vector<std::vector<Change>> batches;
   for (int i = 0; i < 6; ++i) {
@@ -370,7 +370,7 @@ TEST_F(StoreTest, WhatARunHasUsedIsInItsRecordAlone) {
   EXPECT_EQ(job_of(records[1]).status.usage, last.status.usage);
 }
 
-// The requeue was not seen: nobody knows what the first run has used.
+// The requeue was not seen: what the first run has used is unknown.
 TEST_F(StoreTest, ARunBeforeIsNotChargedWithTheLast) {
   Writer writer = writer_of(file());
   const kube::Job first = running(job_named("a", 1), at(10));
@@ -409,7 +409,7 @@ TEST_F(StoreTest, ADatabaseOfAnEarlierVersionGetsTheNewColumns) {
   auto database = Database::open(file(), Database::Access::kRead);
   ASSERT_TRUE(database.ok());
   EXPECT_EQ(*database->integer("SELECT usedCPUSeconds FROM job WHERE jobID = 2"), 9);
-  // What was made new and what was migrated have the same columns.
+  // A new table and a migrated one have the same columns.
   (void)writer_of(file("new.db"));
   auto fresh = Database::open(file("new.db"), Database::Access::kRead);
   ASSERT_TRUE(fresh.ok());

@@ -92,7 +92,7 @@ base::Result<sched::ArrayRequest> parse_array(std::string_view what, std::string
   if (array.tasks.empty()) {
     return base::invalid_argument(std::string{what} + ": names no tasks; write it like 0-15");
   }
-  // SOURCE: recorded: a % without a number is no bound.
+  // SOURCE: recorded: a % without a number sets no bound.
   if (percent == std::string_view::npos || percent + 1 == text.size()) return array;
   const auto at_once =
       parse_integer(what, text.substr(percent + 1), {.min = 0, .max = sched::JobId::kTasksMax});
@@ -100,7 +100,7 @@ base::Result<sched::ArrayRequest> parse_array(std::string_view what, std::string
     return base::invalid_argument(std::string{what} + " " + in_quotes(text) +
                                   ": behind % stands how many tasks run at once at most");
   }
-  // 0 is no bound, as with Slurm.
+  // 0 means no bound, as with Slurm.
   if (*at_once > 0) array.at_once = static_cast<int>(*at_once);
   return array;
 }

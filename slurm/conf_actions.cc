@@ -68,8 +68,8 @@ bool is_secret_key(std::string_view key) {
   return false;
 }
 
-// One sentence for all features that Slurm has and kubegang does not, so that users can tell them
-// from mistakes and know what to do.
+// One sentence for all features that Slurm has and kubegang does not, so that users can distinguish
+// them from mistakes and know what to do.
 base::Error not_supported(const std::string& what) {
   return base::invalid_argument(what + ": not supported yet; leave it out");
 }
@@ -93,8 +93,8 @@ std::pair<std::string_view, std::string_view> split_option(std::string_view opti
 }
 
 // One reader for the cluster, partitions and QOS. It refuses the combinations that are wrong at all
-// three levels; the callers refuse what is wrong at theirs (GANG of a partition, OFF of a QOS). ON
-// is the name that SUSPEND had in old versions (C19).
+// three levels; the callers refuse what is wrong at one level (GANG of a partition, OFF of a QOS).
+// ON is the name that SUSPEND had in old versions (C19).
 base::Result<PreemptModes> parse_preempt_modes(std::string_view what, std::string_view text) {
   using sched::PreemptMode;
   constexpr std::array<std::pair<std::string_view, PreemptMode>, 5> kModes = {

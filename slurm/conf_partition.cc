@@ -135,8 +135,8 @@ base::Status partition_over_time_limit(PartitionConfig& p, std::string_view key,
   return status;
 }
 
-// A count that may be UNLIMITED or INFINITE; nullopt is no limit. The field is reset first, so that
-// a DEFAULT line's number can be taken back.
+// A count that may be UNLIMITED or INFINITE; nullopt means no limit. The field is reset first, so
+// that a DEFAULT line's number can be taken back.
 template <std::optional<int> PartitionConfig::*field>
 base::Status count_key(PartitionConfig& p, std::string_view key, std::string_view value) {
   p.*field = std::nullopt;

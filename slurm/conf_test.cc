@@ -187,8 +187,8 @@ TEST(ClusterKeys, RefusesWithASentence) {
             0U);
 }
 
-// As for the cluster: every field differs from its default. UNLIMITED and ALL are no limit and no
-// list. Values are in each field's own unit: DefaultTime in minutes, memory in MiB, GraceTime in
+// As for the cluster: every field differs from its default. UNLIMITED means no limit, ALL no list.
+// Values are in each field's own unit: DefaultTime in minutes, memory in MiB, GraceTime in
 // seconds.
 TEST(PartitionKeys, ReadsEachKey) {
   const Keys keys = {
@@ -442,7 +442,7 @@ TEST(AccountKeys, ReadSharesAndLimits) {
 }
 
 // n3 overrides the memory of the DEFAULT line and keeps its CPUs. Partition a has no Nodes, which
-// means all of them. A line that is continued counts as one, and what stands behind a # is no key.
+// means all of them. A line that is continued counts as one, and text behind a # is not a key.
 TEST(SlurmConf, ReadsAFileWithDefaultsCommentsAndContinuations) {
   const base::Result<SlurmConf> conf = read_slurm_conf(
       "ClusterName=test  # not ours\n"

@@ -96,7 +96,7 @@ base::Error refused(std::string sentence) {
   return {kEndsWithOne, std::move(sentence)};
 }
 
-// What the numbers of one request say of each other. SOURCE: Slurm 22.05, sbatch(1) and what it
+// Derives the numbers of one request from each other. SOURCE: Slurm 22.05, sbatch(1) and what it
 // refuses.
 class Settling {
  public:

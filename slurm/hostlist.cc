@@ -229,8 +229,8 @@ std::string_view number_within(const Frame& frame, std::string_view name) {
   return are_digits(number) ? number : std::string_view{};
 }
 
-// Which of several numbers counts up shows only in two names: nodes are "rack1-n7", "n7.rack1" or
-// "ip-10-0-1-7.eu-west-1.compute.internal". Nothing if the names differ in more than one number.
+// Finds which of several numbers counts up, by two names: nodes are "rack1-n7", "n7.rack1" or
+// "ip-10-0-1-7.eu-west-1.compute.internal". nullopt if the names differ in more than one number.
 std::optional<Frame> frame_of(std::string_view a, std::string_view b) {
   std::size_t begin = 0;
   while (begin < a.size() && begin < b.size() && a[begin] == b[begin]) ++begin;

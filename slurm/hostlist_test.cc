@@ -75,7 +75,7 @@ TEST(Hostlist, NoNameIsLongerThanAHostsNameMayBe) {
   EXPECT_FALSE(expand_hostlist("n[1-10]" + head).ok());
 }
 
-// n1 and n01 are different names. Of r1n1 the last number is bracketed. Numbers that are only equal
+// n1 and n01 are different names. The last number of r1n1 is bracketed. Numbers that are only equal
 // as numbers must not be joined: the list would name other nodes.
 TEST(Hostlist, CompressesRunsInNaturalOrder) {
   const std::vector<std::pair<Names, std::string>> cases = {

@@ -149,7 +149,7 @@ std::optional<base::Instant> midnight_of(std::optional<std::int64_t> year,
 
 // A date with or without a time of day behind "T" or "-", in local time as if it were UTC, as is
 // `local`, the present:
-// 1. 2026-01-31; the two dashes at fixed places tell it from a time of day
+// 1. 2026-01-31; the two dashes at fixed places distinguish it from a time of day
 // 2. 1/31/26 or 013126, a day of 2026; without a year the next 1/31 from now on
 std::optional<base::Instant> read_date(std::string_view text, base::Instant local) {
   constexpr std::size_t kIsoBytes = 10;

@@ -38,7 +38,7 @@ TEST(TimeString, ReadsEachForm) {
   }
 }
 
-// Signs (except in -1, which is no limit), blanks, units, and a fourth field are refused. The
+// Signs (except in -1, which means no limit), blanks, units, and a fourth field are refused. The
 // message begins with the option.
 TEST(TimeString, RefusesWhatIsNoTime) {
   for (const char* text :

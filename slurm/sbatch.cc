@@ -386,7 +386,7 @@ struct SbatchOptionActions {
                                   "compute_bound and memory_bound");
   }
 
-  // Of several Slurm takes the one that can begin first, which nobody here knows.
+  // Slurm takes the cluster that can begin first, which is not known here.
   static base::Status cluster(Self self, Text name, Text value, bool) {
     if (value.empty() || same_word(value, "all") || value.find(',') != Text::npos) {
       return base::invalid_argument(std::string{name} + " " + in_quotes(value) +
@@ -403,7 +403,7 @@ struct SbatchOptionActions {
     return {};
   }
 
-  // Which cores are near which GPU, the nodes' kubelets alone know.
+  // Only the nodes' kubelets know which cores are near which GPU.
   static base::Status gres_flags(Self self, Text name, Text value, bool has_value) {
     const bool is_of_cores =
         same_word(value, "enforce-binding") || same_word(value, "disable-binding");
@@ -510,8 +510,8 @@ struct SbatchOptionActions {
   // Says what is so anyway.
   static base::Status holds_anyway(Self, Text, Text, bool) { return {}; }
 
-  // Accepted with a warning, so that scripts written for Slurm can be submitted as they are. What
-  // would change how the job runs is refused instead.
+  // Accepted with a warning, so that scripts written for Slurm can be submitted as they are.
+  // Options that would change how the job runs are refused instead.
   static base::Status unused(Self self, Text name, Text, bool) {
     self.options_.warnings.push_back(std::string{name} + " has no effect here");
     return {};
@@ -854,7 +854,7 @@ base::Status SbatchReader::add_script(std::string_view script) {
   return base::Error{code, problems};
 }
 
-// SOURCE: recorded: what comes with GPUs is no error without them.
+// SOURCE: recorded: options that go with GPUs are allowed without them.
 static void drop_unused_per_gpu(BatchOptions& options) {
   sched::JobRequest& request = options.request;
   if (sched::asks_for_devices(request) || request.per_gpu == sched::PerGpu{}) return;

@@ -290,7 +290,7 @@ TEST(SbatchScript, TwoKindsOfMemoryExcludeEachOtherButVariablesGiveWay) {
   }
 }
 
-// Lines count from 1, blank ones too. A word without dashes in a directive is no option either.
+// Lines count from 1, blank ones too. A word without dashes in a directive is not an option either.
 TEST(SbatchScript, NamesTheLine) {
   SbatchReader reader{kNow};
   const base::Status status = reader.add_script("#!/bin/sh\n\n#SBATCH --nodes=many\n");
@@ -302,7 +302,7 @@ TEST(SbatchScript, NamesTheLine) {
   }
 }
 
-// A script is mended in one go. What stands behind the first mistake of a line is not read.
+// A script is mended in one go. Text behind the first mistake of a line is not read.
 TEST(SbatchScript, TellsAllWrongLinesAtOnce) {
   const base::Status status = SbatchReader{kNow}.add_script(
       "#!/bin/sh\n#SBATCH --gpu-bind=map --bogus\n#SBATCH -N2\n"
@@ -348,7 +348,7 @@ TEST(Sbatch, ReadsDevices) {
   EXPECT_EQ(devices("--gres=nic:1 --gpus-per-node=1"), "nic:1,gpu:1");
 }
 
-// What one number says of others is filled in, and nothing is divided by nodes. A request that is
+// Numbers that follow from others are filled in, and nothing is divided by nodes. A request that is
 // settled once more stays as it is.
 TEST(Sbatch, SettlesDevicesOfJobsAndTasks) {
   const auto read_so = [](const char* line) {
@@ -400,7 +400,7 @@ TEST(Sbatch, UnitsOfANodeAreTasks) {
   EXPECT_EQ(tasks("--cores-per-socket=2"), std::nullopt);
 }
 
-// What the script is told of them, beside what it gets.
+// Variables of the options for the script, beside its devices.
 TEST(Sbatch, KeepsTheOptionsForGpusForTheScript) {
   const auto variables = [](const char* line) {
     return read_sbatch_line(line, kNow).value().variables;

@@ -27,7 +27,7 @@ constexpr base::Duration kReasonWaitMax = std::chrono::seconds{2};
 constexpr int kExitCodeMax = 255;
 
 // Returns the exit code of the command if the job has ended, and says how it ended; nullopt if not.
-// A job whose program ended with 3 gives 3; one that was cancelled before it started gives 1.
+// A job whose program ended with 3 gives 3; one that was canceled before it started gives 1.
 std::optional<int> exit_code_after(const kube::Job& job, Output output) {
   const kube::JobStatus& status = job.status;
   if (!status.state || !kube::is_final(*status.state)) return std::nullopt;
@@ -35,7 +35,7 @@ std::optional<int> exit_code_after(const kube::Job& job, Output output) {
              << "\n";
   if (*status.state == kube::JobState::kCompleted) return kExitOk;
   const auto code = status.exit_code.value_or(0);
-  // A job that was cancelled or timed out has failed although it may have no exit code of its own.
+  // A job that was canceled or timed out has failed although it may have no exit code of its own.
   return code > 0 && code <= kExitCodeMax ? static_cast<int>(code) : kExitFailed;
 }
 
@@ -135,7 +135,7 @@ base::Status take_back(const Session& session, const kube::Job& submitted) {
 }
 
 // SOURCE: sbatch.1, --wait: does not exit before the job has ended, and exits with its exit code.
-// A job may run for days, so an API server that is away for a while is told once and outlived.
+// A job may run for days, so an API server that is away for a while is reported once and outlived.
 base::Result<int> wait_for_end(const Session& session, const kube::Job& submitted, Output output) {
   const kube::ObjectKey key = kube::key_of(submitted.metadata);
   bool outage_told = false;

@@ -21,7 +21,7 @@ constexpr std::size_t kFieldsShown = 8;
 // Their specs are the operator's, and one of another version writes them as it knows them.
 constexpr std::array kWrittenByOperator{"nodetimetables", "usagerecords"};
 
-// What is asked of a CRD.
+// Requirements of a CRD.
 struct Crd {
   std::string kind;
   std::string path;  // of the list in all namespaces

@@ -154,7 +154,7 @@ TEST_F(ClusterCommands, TakeABatchJobForItsPresentAttempt) {
   }
   EXPECT_THAT(run({"explain", "-n", "team-a", "job/train"}).out,
               HasSubstr("team-a/train-r1 (7) (of job.batch/train)"));
-  // A batch Job that kubegang does not manage may not be cancelled by a mistake of a name.
+  // A batch Job that kubegang does not manage may not be canceled by a mistake of a name.
   add_batch_job("team-a", "theirs", "example.com/other");
   EXPECT_THAT(run({"cancel", "-n", "team-a", "job/theirs"}).err,
               HasSubstr("is not kubegang's: it lacks spec.managedBy"));
@@ -203,7 +203,7 @@ TEST_F(ClusterCommands, QueueShowsTheJobsThatAreNamed) {
 
 // With rbac.lookersReadTimetables: false users may not read timetables. Both jobs are then shown as
 // running, with the run times of their statuses. A queue without turns is better than no queue, but
-// the user must be told.
+// the user must know.
 TEST_F(ClusterCommands, QueueWithoutTheRightToTimetablesShowsWhatTheStatusesSay) {
   add_two_gangs();
   server_.fail_next("get", "nodetimetables", 403);
@@ -245,7 +245,7 @@ TEST_F(ClusterCommands, QueueCutsNamesWhereTheTerminalIsTooNarrow) {
             "   JOBID PARTITION     NAME     USER ST       TIME  NODES NODELIST(REASON)\n"
             "       4     batch    short   team-a PD       0:00      1 (Priority)\n"
             "       3 batch-of- weather-   team-a PD       0:00      1 (Resources)\n");
-  // Still at 60 columns: whoever asks for the wide form gets it whole.
+  // Still at 60 columns: the wide form is always whole.
   EXPECT_EQ(run({"queue", "-A", "-o", "wide"}).out,
             "   JOBID              PARTITION                  NAME     USER ST       TIME  NODES   "
             "PRIORITY NODELIST(REASON)\n"
@@ -439,9 +439,9 @@ TEST_F(ClusterCommands, QueueAsJson) {
   EXPECT_EQ(json["jobs"][0]["reason"], nullptr);
 }
 
-// A running job: with whom it takes turns, its part of them and its next one. 40 s after the begin
-// of its turn of 30 s `first` stands still for 20 s more. A user who may read one namespace only
-// learns that the other job is of another.
+// A running job: with which jobs it takes turns, its part of them and its next one. 40 s after the
+// begin of its turn of 30 s `first` stands still for 20 s more. A user who may read one namespace
+// only learns that the other job is of another.
 TEST_F(ClusterCommands, ExplainSaysWithWhomAJobTakesTurns) {
   add_two_gangs();
   clock_.advance(seconds{40});
@@ -484,8 +484,8 @@ TEST_F(ClusterCommands, ExplainSaysNothingOfTurnsIfThereAreNone) {
       nullptr);
 }
 
-// The first question of most commands is about jobs, and a cluster without our CRDs answers with a
-// page for browsers. What the cluster has, but not this object of it, is told as it was.
+// The first question of most commands is about jobs, and a cluster without kubegang's CRDs answers
+// with a page for browsers. The error for a missing object of a known kind is unchanged.
 TEST_F(ClusterCommands, AClusterWithoutKubegangIsToldAsOne) {
   kube::FakeTransport answers;
   TellsMissingKubegang transport{answers, "kubeconfig f, context dev"};
@@ -502,7 +502,7 @@ TEST_F(ClusterCommands, AClusterWithoutKubegangIsToldAsOne) {
                           "message": "jobs.kubegang.io \"a\" not found"})");
   EXPECT_THAT(client.get<kube::Job>({.ns = "team-a", .name = "a"}).error().message,
               HasSubstr("jobs.kubegang.io \"a\" not found"));
-  // That may be somebody between the two, so it is tried again.
+  // Another user may have come between the two, so it is tried again.
   constexpr int kTriesMax = 16;
   for (int i = 0; i < kTriesMax; ++i) answers.answer(404, "404 page not found\n");
   EXPECT_THAT(client.get<kube::Node>({.ns = "", .name = "n1"}).error().message,
@@ -789,7 +789,7 @@ TEST_F(ClusterCommands, ReleaseOfAJobThatIsNotHeldIsAnError) {
   EXPECT_EQ(run({"release", "team-b/j"}).out, "job.kubegang.io/j released\n");
 }
 
-// As kubectl does with several names: each is tried, and the exit code tells of the failure.
+// As kubectl does with several names: each is tried, and the exit code shows the failure.
 TEST_F(ClusterCommands, ControlGoesOnAfterAFailure) {
   add_job("default", "b", {}, {.state = kube::JobState::kPending});
   const Ran ran = run({"cancel", "a", "b"});

@@ -129,7 +129,7 @@ base::Result<nlohmann::json> task_change(const kube::Job& job, ControlVerb verb,
   return nlohmann::json{{"tasks", encoded(changed.tasks)}};
 }
 
-// What is done to a whole array is done to each task, whatever was done to it before.
+// A command for a whole array applies to each task, whatever was asked for it before.
 nlohmann::json for_all_tasks(const kube::Job& job, ControlVerb verb, nlohmann::json change) {
   if (job.spec.control.tasks.empty()) return change;
   TaskWishes wishes{job.spec.control.tasks};
@@ -144,8 +144,8 @@ nlohmann::json for_all_tasks(const kube::Job& job, ControlVerb verb, nlohmann::j
 // Returns the change of spec.control, or why it makes no sense in the job's state (R2.3, 13.2). The
 // operator would refuse or ignore it, too, but only here the user is still there to read it. The
 // result is a merge patch of spec.control. A release takes back both kinds of hold: the user's by
-// the field, the operator's by a request.
-// A second suspend, hold or cancel writes what is there already: it is no error, as with kubectl.
+// the field, the operator's by a request. A second suspend, hold or cancel writes what is there
+// already: it is not an error, as with kubectl.
 base::Result<nlohmann::json> control_change(const kube::Job& job, ControlVerb verb) {
   const kube::JobObserved done = job.status.observed.value_or(kube::JobObserved{});
   if (job.status.state && kube::is_final(*job.status.state)) {
@@ -255,7 +255,7 @@ int run_control(const Session& session, ControlVerb verb, const std::vector<std:
   for (const std::string& name : jobs) {
     const base::Result<kube::Job> changed = change_named_job(session, verb, name, output);
     if (changed) {
-      // Of single tasks it says so: "sweep_[7,10-20] canceled".
+      // For single tasks it says so: "sweep_[7,10-20] canceled".
       const std::string tasks = name.substr(std::min(name.find('_'), name.size()));
       output.out << "job.kubegang.io/" << changed->metadata.name << tasks << " " << past_tense(verb)
                  << of_batch_job(*changed) << "\n";

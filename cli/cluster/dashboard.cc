@@ -32,7 +32,7 @@ base::Result<std::string> page_shares(const Session& session, std::string_view) 
   return base::Error{base::Code::kNotFound, err.str()};
 }
 
-// What readers ask for, by the path to which they post.
+// Handlers of readers' requests, by the path to which they post.
 constexpr std::array kPosts = {std::pair{"/control", &page_control},
                                std::pair{"/whatif", &page_whatif},
                                std::pair{"/records", &page_records},

@@ -410,8 +410,8 @@ std::string explanation_json(const Facts& facts) {
 }
 
 // The jobs that a waiting job may wait for, or that a running one takes turns with: those of all
-// namespaces, or of its own if the user may not read the others. None for any other job, which
-// saves the largest request. An outlook without the jobs of others is better than none, and the
+// namespaces, or of its own if the user may not read the rest. None for any other job, which
+// saves the largest request. An outlook without other namespaces' jobs is better than none, and the
 // sentence says what is missing.
 base::Result<std::vector<kube::Job>> read_others(const Session& session, const Facts& facts,
                                                  Output output) {

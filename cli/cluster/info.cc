@@ -371,7 +371,7 @@ base::Result<ClusterNodes> read_cluster_nodes(const Session& session, std::strin
 
 // Three lists, and no watch: the table is one picture. The nodes and jobs are not read if only
 // reasons are asked for, because few users may list nodes.
-// Jobs of all namespaces, since a node may be full of jobs of others.
+// Jobs of all namespaces, since a node may be full of jobs of other namespaces.
 int run_info(const Session& session, const InfoOptions& options, Output output) {
   const auto fail = [&](const base::Error& error) {
     output.err << "kubectl-gang info: " << error.message << "\n";

@@ -118,8 +118,8 @@ JobMoment job_moment(const kube::Job& job, const TimetableOf& timetable_of, base
   return {.code = completing ? "CG" : "R", .run_time = run_time_in_status(job, now, goes_on)};
 }
 
-// A plan that was made before a hold says nothing any more.
-// SOURCE: Slurm shows the begin time of a job that waits for it, also after a requeue.
+// A plan that was made before a hold no longer counts. SOURCE: Slurm shows the begin time of a job
+// that waits for it, also after a requeue.
 std::optional<base::Instant> expected_start(const kube::Job& job, base::Instant now) {
   const kube::JobStatus& status = job.status;
   if (status.state.value_or(kube::JobState::kPending) != kube::JobState::kPending) {

@@ -115,7 +115,7 @@ struct Blocker {
 // Returns the jobs that run on the planned nodes, and those to which these nodes are promised
 // before. The one that is expected to leave last comes first, for it decides when the job can
 // start. All of that follows from statuses: ends are start plus time limit, as the backfill
-// reckons.
+// assumes.
 std::vector<Blocker> blockers(const kube::Job& job, const std::vector<kube::Job>& all,
                               const std::vector<kube::Partition>& partitions, base::Instant now) {
   const std::set<std::string> own = nodes_of(job.status.planned_nodes);

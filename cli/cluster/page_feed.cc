@@ -144,7 +144,7 @@ void PageFeed::publish_partitions() {
   shown_ = std::move(found);
 }
 
-// One that only asks is no job that anybody would see.
+// A Job that only asks is not shown.
 void PageFeed::on_job(const JobPointer& job) {
   if (job->spec.test_only.value_or(false)) return;
   std::vector<PageStay>& stays = stays_[job->metadata.uid];
@@ -155,7 +155,7 @@ void PageFeed::on_job(const JobPointer& job) {
   forget(tasks_.forgotten());
 }
 
-// What ended until then may be missing: records may know it.
+// Jobs that ended until then may be missing: records may have them.
 void PageFeed::forget(base::Instant end) {
   const std::lock_guard lock{mu_};
   if (end <= whole_) return;

@@ -18,7 +18,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kStaysMax = 16;  // of one job
-// Of numbers of tasks: those of a set with many holes are cut, the counts are not.
+// The longest text of tasks' numbers: a set with many holes is cut, the counts are not.
 constexpr std::size_t kTasksTextMax = 400;
 
 Json page_instant(const std::optional<base::Instant>& at) {
@@ -132,7 +132,7 @@ Json page_members(const kube::PartitionSpec& spec,
   return members;
 }
 
-// Who may: lists of namespaces and QOS, null if nothing is said of them.
+// Returns who may use it: lists of namespaces and QOS, null if it has none.
 Json page_access(const std::optional<kube::AccessList>& list) {
   if (!list) return nullptr;
   const auto names = [](const auto& all) { return all ? Json(*all) : Json(nullptr); };
@@ -146,13 +146,13 @@ Json page_share(const kube::PartitionSpec& spec) {
           {"max", share.max_share ? Json(*share.max_share) : Json(nullptr)}};
 }
 
-// Who has submitted it; "" if it does not say.
+// Returns the user who submitted it; "" if it does not say.
 std::string page_user(const kube::Job& job) {
   const auto found = job.metadata.annotations.find(std::string{kube::kAnnotationUser});
   return found == job.metadata.annotations.end() ? "" : found->second;
 }
 
-// What a job has and each task of an array, too.
+// Returns what jobs and tasks of arrays both have.
 Json page_state(const kube::Job& job, const std::optional<QueueLine>& line,
                 const std::vector<PageStay>& stays) {
   const kube::JobStatus& status = job.status;

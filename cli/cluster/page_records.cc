@@ -14,7 +14,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kNumbersMax = 100;  // of jobs, in one question
-// 1970 to 2100: what is not a time is no question.
+// 1970 to 2100: other times are refused.
 constexpr std::int64_t kLastMicros = 4'102'444'800'000'000;
 
 base::Result<base::Instant> recorded_instant(const Json& json, const char* field) {

@@ -16,7 +16,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kOtherPartitionsMax = 3;
 constexpr base::Duration kShortest = std::chrono::minutes{1};
-// Of all questions together: what has been answered by then is said.
+// The time for all questions together: the answers by then are shown.
 constexpr base::Duration kPatience = std::chrono::seconds{30};
 
 std::string sooner_field(const Json& json, const char* field) {

@@ -208,7 +208,7 @@ TEST_F(Page, KeepsThePast) {
   EXPECT_EQ(stay["to"], base::micros_since_epoch(now()));
 }
 
-// Who may use a partition, and how jobs share it, as its spec says.
+// Shows who may use a partition, and how jobs share it, as its spec says.
 TEST_F(Page, SaysWhoMayUseAPartition) {
   kube::Partition partition;
   partition.metadata.name = "few";
@@ -607,7 +607,7 @@ TEST(PageWish, IsReadOrRefused) {
   EXPECT_FALSE(read_page_wish(std::string(1000, '[')));
 }
 
-// What makes no sense is refused by the state, and all of it without the right to change the job.
+// Actions that do not suit the state are refused, and all without the right to change the job.
 TEST_F(Page, RefusesByStateAndByRights) {
   const kube::Job job =
       add_job("team-a", "waits", {}, {.state = kube::JobState::kPending, .job_id = 3});

@@ -216,7 +216,7 @@ base::Result<nlohmann::json> pod_template_of(const PodOptions& options,
     const base::Status status = add_variable(container, variable);
     if (!status) return status.error();
   }
-  // A batch program has no business with the API server: its pods get no token unless somebody asks
+  // A batch program has no business with the API server: its pods get no token unless the user asks
   // for one. So users who may not create pods may submit it (the chart's admission policies).
   if (!options.service_account.empty()) {
     spec["serviceAccountName"] = options.service_account;

@@ -77,7 +77,7 @@ base::Result<RecordedJobs> read_in(const Session& session, const std::string& ns
 }
 
 // An API server that does not serve the group answers as any proxy might, or that it is forbidden.
-// Its list of groups, which everybody may read, says it.
+// Its list of groups, which every user may read, says it.
 bool may_have_records(const Session& session) {
   const auto groups = session.client.call_json(kube::Method::kGet, "/apis");
   if (!groups || !groups->is_object() || !groups->contains("groups")) return true;

@@ -148,7 +148,7 @@ class SharedPageTest : public ProgramTest {
   static std::string bearer(const std::string& token) {
     return "Authorization: Bearer " + token + "\r\n";
   }
-  // What a reader's page gets first.
+  // Returns what a reader's page gets first.
   std::string picture(const std::string& headers) const {
     const auto socket = send("GET /events", headers);
     return read(socket, "\"gone\":{");

@@ -20,10 +20,10 @@
 namespace cli {
 namespace {
 
-// Returns the specs that the operator has accepted, the oldest first: the order of ties. Each is
-// its own newest spec, so acceptance has nothing to choose.
-// What a spec was before an edit that was refused is in status.accepted, so the object's own spec
-// is never looked at.
+// Returns the specs that the operator has accepted, the oldest first: the order of ties. Each
+// is its own newest spec, so acceptance has nothing to choose. After an edit that was
+// refused, status.accepted has the spec from before, so the object's own spec is never looked
+// at.
 template <typename Spec, typename T>
 std::vector<control::SpecCandidate<Spec>> accepted(const std::vector<T>& objects) {
   std::vector<control::SpecCandidate<Spec>> all;

@@ -38,8 +38,8 @@ namespace {
 
 // How a command line of sbatch becomes a Job.
 //
-// 1. read_submit_arguments() takes the options apart: ours (--volume, --dry-run, -W …), kubectl's,
-//    sbatch's. A mistake here is a wrong command line (exit code 2).
+// 1. read_submit_arguments() takes the options apart: submit's own (--volume, --dry-run, -W …),
+//    kubectl's, sbatch's. A mistake here is a wrong command line (exit code 2).
 // 2. read_submit() reads the script, then sbatch's options once more after it: options of the
 //    command line beat #SBATCH lines by being read last. A mistake here is one of the script (exit
 //    code 1).
@@ -111,7 +111,7 @@ base::Result<bool> read_connection(std::span<const std::string> arguments, std::
     if (!*value) continue;
     *field = **value;
     if (!group.empty()) overrides.impersonate.groups.push_back(group);
-    // Two options are no plain text: a group is one more of several, and the time-out a duration.
+    // Two options are not plain text: a group is one more of several, and the time-out a duration.
     if (timeout.empty()) return true;
     const base::Result<base::Duration> duration = parse_request_timeout(timeout);
     if (!duration) return duration.error().with_context(name);
@@ -256,7 +256,7 @@ kube::DependencyType type_of(sched::DependencyKind kind) {
   return kube::DependencyType::kSingleton;
 }
 
-// Of --dependency; nothing if there is none.
+// Translates --dependency; nullopt if there is none.
 std::optional<kube::JobDependency> dependency_of(const sched::Dependency& asked) {
   if (asked.terms.empty()) return std::nullopt;
   kube::JobDependency dependency;
@@ -275,7 +275,7 @@ std::optional<kube::JobDependency> dependency_of(const sched::Dependency& asked)
   return dependency;
 }
 
-// Of --array; nothing if there is none.
+// Translates --array; nullopt if there is none.
 std::optional<kube::JobArray> array_of(const std::optional<sched::ArrayRequest>& asked) {
   if (!asked) return std::nullopt;
   return kube::JobArray{slurm::format_tasks(asked->tasks), asked->at_once};
@@ -497,7 +497,7 @@ void warn_of_files(slurm::BatchOptions& options) {
       "--output, --error and --input have no effect: a command's output is the log of its pods");
 }
 
-// What sbatch's options say of the script's files and names.
+// Returns what sbatch's options say of the script's files and names.
 kube::JobBatch batch_of(const SubmitRequest& request) {
   kube::JobBatch batch = *request.batch;
   const slurm::BatchOptions& options = request.options;
@@ -612,8 +612,8 @@ base::Result<kube::Job> submit_job(const Session& session, const kube::Job& job,
 // 1. Options up to the first word that is none, or "--": submit's own, kubectl's, and sbatch's.
 // 2. The rest is the script and its arguments, or the command after "--". Between a script and its
 //    arguments "--" says that all of them are the script's.
-// 3. Options that exclude each other are refused before the script is opened.
-// Nothing is read from disk here, so a wrong command line is told even if the script is missing.
+// 3. Options that exclude each other are refused before the script is opened. Nothing is read from
+// disk here, so a wrong command line is reported even if the script is missing.
 base::Result<SubmitArguments> read_submit_arguments(std::span<const std::string> arguments,
                                                     slurm::Now now, bool only_asks) {
   if (const base::Status status = check_utf8(arguments); !status) return status.error();
@@ -790,8 +790,8 @@ int run_submit(const Session* session, const std::string& ns, const SubmitArgume
   if (!waits || arguments.dry_run != DryRun::kNone) return kExitOk;
   // A script that reads this output must have the job's name before the wait.
   output.out.flush();
-  // JSON and YAML must stay one document, and a name one word: then the end is told on the other
-  // stream.
+  // JSON and YAML must stay one document, and a name one word: then the end is reported on the
+  // other stream.
   std::ostream& told = arguments.output == SubmitOutput::kSentence ? output.out : output.err;
   const base::Result<int> code = wait_for_end(*session, *job, {.out = told, .err = output.err});
   return code ? *code : fail(code.error());

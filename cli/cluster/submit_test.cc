@@ -155,7 +155,7 @@ TEST_F(Submit, WhatThePodsAreLikeIsInTheTemplate) {
   EXPECT_EQ(spec["automountServiceAccountToken"], true);
 }
 
-// Its image is the partition's, or the operator's own.
+// The image is the partition's, or the operator's own.
 TEST_F(Submit, AScriptWithoutOptionsHasNoImageAndNoToken) {
   ASSERT_EQ(run({"submit", "--wrap", "true"}).code, kExitOk);
   const nlohmann::json spec = only_job().spec.pod_template.json()["spec"];
@@ -384,8 +384,8 @@ TEST_F(Submit, ParsablePrintsTheNumberAlone) {
   EXPECT_EQ(run({"submit", "--parsable", "--dry-run", "--", "true"}).code, kExitUsage);
 }
 
-// Nobody answers for a minute. A script that asks for the number must not leave a job behind that
-// it knows nothing of; a user is told.
+// No operator answers for a minute. A script that asks for the number must not leave a job behind
+// that it knows nothing of; a user gets a message.
 TEST_F(Submit, WithoutAnOperatorTheNumberIsMissing) {
   session_sleeper_ = &sleeper_;
   const base::Duration begin = clock_.monotonic();
@@ -426,7 +426,7 @@ TEST_F(Submit, AJobThatIsRefusedOrCanNeverRunIsDeletedAgain) {
   }
 }
 
-// What only the operator knows is not asked of the server; the rest is, and told.
+// The server is not asked for what only the operator knows; the rest is checked and reported.
 TEST_F(Submit, AServerDryRunLooksForWhatTheJobNames) {
   kube::Partition partition;
   partition.metadata.name = "debug-q";

@@ -232,7 +232,7 @@ TEST_F(WhatIf, ThePageSaysWhyNothingWouldMakeAJobSooner) {
   EXPECT_TRUE(answers_.all_asked.empty());
 }
 
-// A question is no job that a queue shows.
+// A queue does not show questions.
 TEST_F(WhatIf, QuestionsAreLeftOutOfQueues) {
   kube::JobSpec spec;
   spec.test_only = true;

@@ -155,7 +155,7 @@ void fuzz_scenario(std::string_view input) {
   for (const simulate::Job& job : scenario->jobs) check_request(job.request);
 }
 
-// Archives have lines of every kind of damage. What is read is sorted and has no negative figures.
+// Archives have lines of every kind of damage. The result is sorted and has no negative figures.
 void fuzz_swf(std::string_view input) {
   const base::Result<SwfTrace> trace = read_swf(input, "f");
   if (!trace) return check_message(trace.error());

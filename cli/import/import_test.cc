@@ -1,5 +1,5 @@
-// import: what it makes is accepted by the operator's own translation and means what the files say;
-// what it cannot translate is told with its line.
+// import: the operator's own translation accepts the objects, which mean what the files say; keys
+// that it cannot translate are reported with their lines.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -136,8 +136,8 @@ TEST(Import, TakesLicenses) {
   EXPECT_TRUE(c.backfill.licenses);
 }
 
-// Compared after the operator's translation: what the scheduler is told must be what Slurm's is
-// told.
+// Compared after the operator's translation: kubegang's scheduler must get what Slurm's
+// gets.
 TEST(Import, MakesASlurmConfIntoObjectsThatMeanTheSame) {
   const Imported imported = import_text("slurm.conf", kConf);
   const Applied applied{imported.yaml};
@@ -189,8 +189,8 @@ TEST(Import, MakesASlurmConfIntoObjectsThatMeanTheSame) {
 }
 
 // Nothing is dropped in silence: each key that is left out has a remark, those that lose most come
-// first. What is not about scheduling is counted. Of a line that is continued the first one is
-// named: an administrator goes through the file with these remarks.
+// first. Keys that are not about scheduling are counted. For a line that is continued the first one
+// is named: an administrator goes through the file with these remarks.
 TEST(Import, TellsWhatItCannotTranslateWorstFirst) {
   const Imported imported = import_text("slurm.conf", kConf);
   EXPECT_THAT(
@@ -318,7 +318,7 @@ TEST(Import, APartitionWhoseNodesCannotBeReadIsLeftOut) {
   EXPECT_THAT(imported.remarks.front(), StartsWith("s:2: PartitionName=p: is left out: Nodes: "));
 }
 
-// Nodes are not objects of ours. Their features and weights are labels, and a drained one is
+// Nodes are not kubegang's objects. Their features and weights are labels, and a drained one is
 // cordoned: the commands stand above the YAML.
 TEST(Import, SaysWhatNodeLinesBecome) {
   const Imported imported = import_text(
@@ -421,7 +421,7 @@ TEST(Import, LeavesOutWhatTheOperatorWouldRefuse) {
                                         "PreemptMode=SUSPEND\nNodeName=n1\n"
                                         "PartitionName=a Nodes=n1 PreemptMode=SUSPEND\n");
   EXPECT_THAT(imported.remarks, Contains(HasSubstr("is left out: ")));
-  // Which of the two is left out is the importer's choice; together they must be legal.
+  // The importer chooses which of the two is left out; together they must be legal.
   const Applied applied{imported.yaml};
   EXPECT_LT(applied.configs.size() + applied.partitions.size(), 2U);
 }
@@ -537,8 +537,8 @@ TEST(Import, PartitionsWithNodesThatTheApiCannotNameAreLeftOut) {
 }
 
 // `sacctmgr -P show qos`. Times and factors have other forms there than in a dump, PreemptMode
-// "cluster" means that nothing is set, and a GRES limit is told. Columns go by their names in the
-// first line, since sacctmgr prints those that were asked for.
+// "cluster" means that nothing is set, and a GRES limit is reported. Columns go by their names in
+// the first line, since sacctmgr prints those that were asked for.
 TEST(Import, MakesATableOfQosIntoQos) {
   const Imported imported = import_text(
       "qos.txt",

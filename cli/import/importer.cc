@@ -221,7 +221,7 @@ auto Importer::taken(FilePlace place, const std::vector<KeyValue>& name,
   return read(take_keys(name, keys, can_take, remarks_)).value();
 }
 
-// Lines of these are no keys of the cluster.
+// Lines of these are not keys of the cluster.
 bool begins_other_object(std::string_view key) {
   for (const std::string_view first : {"NodeName", "DownNodes", "NodeSet", "PartitionName"}) {
     if (same_word(key, first)) return true;

@@ -146,7 +146,7 @@ void NodeLines::add_nodes(FilePlace place, const std::vector<KeyValue>& keys, Re
   }
 }
 
-// How many a node has its device plugin says. What the files add are names and types.
+// A node's device plugin says how many it has. The files add names and types.
 void NodeLines::add_gres(FilePlace place, const std::string& value,
                          const std::vector<std::string>& nodes, Remarks& remarks) {
   const base::Result<sched::Devices> read = slurm::parse_gres("Gres", value);

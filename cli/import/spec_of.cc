@@ -193,7 +193,7 @@ kube::PriorityConfig priority_of(const sched::PriorityParameters& p) {
 
 // --- limits ---
 
-// Limits of TRES; an absent one is no limit. Memory is in MiB there and in bytes here; the other
+// Limits of TRES; an absent one means no limit. Memory is in MiB there and in bytes here; the other
 // kinds are counts.
 kube::ResourceAmounts amounts_of(const sched::TresLimits& tres) {
   kube::ResourceAmounts amounts{.cpus = tres[Tres::kCpu],

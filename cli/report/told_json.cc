@@ -11,11 +11,11 @@ double seconds_of(base::Instant at) {
   return static_cast<double>(base::micros_since_epoch(at)) / 1e6;
 }
 
-// One step in the form of the recordings: what it started and where, whom it preempted, the
-// priority that a submission got, the jobs that are suspended after it, and the expected starts
-// that were told again. Parts without content are left out, except `suspended`: an empty list says
-// that nothing is suspended, which a comparison needs to know.
-// For example
+// One step in the form of the recordings: what it started and where, what it preempted,
+// the priority that a submission got, the jobs that are suspended after it, and the
+// expected starts that were updated. Parts without content are left out, except
+// `suspended`: an empty list says that nothing is suspended, which a comparison needs to
+// know. For example
 //
 //   {"t":30.0,"suspended":["A"]}
 //

@@ -8,7 +8,7 @@
 
 namespace cli {
 
-// Only changes are told. A step has the set of suspended jobs after it, so the lines about
+// Only changes are shown. A step has the set of suspended jobs after it, so the lines about
 // suspension are the differences from the step before. At the end stands how each job ended, in the
 // order of the file.
 // For example, of two gangs on the same nodes:

@@ -115,9 +115,9 @@ bool same_jobs(const Cell& a, const Cell& b) {
                     [](const Mark& x, const Mark& y) { return x.job == y.job; });
 }
 
-// Returns the cell as the picture shows it: jobs with less than `share_min` become one of others.
-// Their shares add up, so the row keeps its height whatever is merged.
-// With a share_min of 0 the cell is returned as it is.
+// Returns the cell as the picture shows it: jobs with less than `share_min` become one "others".
+// Their shares add up, so the row keeps its height. With a share_min of 0 the cell is returned as
+// it is.
 Cell seen(const Cell& cell, std::int64_t share_min) {
   Cell seen;
   std::int64_t others = 0;
@@ -188,7 +188,7 @@ Cell mean_of(const Cell& a, const Cell& b) {
 //
 // Step 3 in numbers: first jobs below one pixel of a row are merged. Then columns are paired as
 // long as their number is even: 960, 480, …, 15. At last the least share that is still shown
-// doubles, until all marks are of others. So time gets coarser before a job that could be seen is
+// doubles, until all marks are merged ones. So time gets coarser before a job that could be seen is
 // dropped.
 class Picture {
  public:
@@ -366,8 +366,8 @@ class Picture {
     return svg;
   }
 
-  // The job's name in the middle of its mark; nothing if there is no room. The width of the letters
-  // is a guess from the font's size, because a program without a font cannot measure them.
+  // Returns the job's name in the middle of its mark; empty if there is no room. The width of the
+  // letters is a guess from the font's size, because a program without a font cannot measure them.
   std::string name_svg(std::size_t job, double x, double y, double width, double height) const {
     if (job == kOthers || height < kNameSize) return "";
     const std::string& name = scenario_.jobs[job].label;
@@ -412,7 +412,7 @@ class Picture {
   }
 
   // A square and a name for each of the first jobs, and what a mark's height says.
-  // At most kLegendJobsMax entries: the mouse tells the others' names (cell_svg).
+  // At most kLegendJobsMax entries: the mouse shows the other names (cell_svg).
   std::string legend(const std::vector<std::size_t>& shown, double top) const {
     std::string svg = label(kLabelWidth, top + 11, "start",
                             "Height: part of the node's cores × part of the time");

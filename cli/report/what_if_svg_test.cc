@@ -95,7 +95,7 @@ TEST(WhatIfSvg, NamesStandInTheirMarks) {
   EXPECT_EQ(count(svg, "class=\"w\">") + count(svg, "class=\"b\">"), 2U);
 }
 
-// The first two colors of the palette. Of 40 jobs 28 have an entry in the legend, and 12 are
+// The first two colors of the palette. 28 of 40 jobs have an entry in the legend, and 12 are
 // counted.
 TEST(WhatIfSvg, TheLegendNamesTheJobsWithTheirPaint) {
   const std::string svg = row_of({"A", "B"}, 60);

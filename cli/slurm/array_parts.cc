@@ -76,7 +76,7 @@ class Splitter {
   }
 
  private:
-  // What of spec.control.tasks is shown of a task.
+  // The part of spec.control.tasks that is shown of a task.
   struct Wish {
     std::optional<bool> hold, suspend;
     std::optional<base::Duration> time_limit;

@@ -472,7 +472,7 @@ ScriptFiles expanded_files(const JobFacts& facts) {
           .error = slurm::file_name(files.error, parts)};
 }
 
-// Of all its nodes, as it was allocated.
+// Sums the memory of all nodes, as it was allocated.
 kube::Bytes allocated_memory(const kube::Allocation& allocation) {
   std::int64_t bytes = 0;
   for (const kube::NodeShare& share : allocation.shares) {

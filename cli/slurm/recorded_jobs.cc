@@ -63,7 +63,7 @@ std::vector<AccountedJob> join_records(std::vector<JobPart> existing,
     const bool is_shown_as_it_is = exists.contains(run);
     const bool is_last = last[run] == &record && !is_shown_as_it_is;
     if (!is_last && !has_duplicates) continue;
-    // Its object says the same, and newer.
+    // The object says the same, and newer.
     if (is_shown_as_it_is && !record.end_time) continue;
     all.push_back(accounted(record));
   }

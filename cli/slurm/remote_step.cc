@@ -38,11 +38,11 @@ constexpr int kExitInterrupted = 128 + SIGINT;
 constexpr int kPollMs = 200;
 constexpr int kEndLooksMax = 50;  // 10 s
 constexpr std::size_t kInputBytesMax = 65'536;
-// Of output that nobody has read: above it the pod sends no more.
+// The most output that is not read: above it the pod sends no more.
 constexpr std::size_t kOutputBytesMax = 1U << 20U;
 // The launcher's own word, found in PATH as the interpreter of a script.
 constexpr const char* kHoldScript = "#!kubegang-launcher hold\n";
-// srun's own job ends by itself if its srun is killed: after so many seconds without one.
+// srun's own job ends by itself if its srun is killed: after this many seconds without one.
 constexpr const char* kSrunScript = "#!kubegang-launcher hold=180\n";
 // A job may wait for days.
 constexpr kube::BackoffOptions kPodLooks{.first = std::chrono::milliseconds{200},
@@ -74,7 +74,7 @@ class PatientOutput {
   std::size_t bytes_count() const { return bytes_count_; }
   // REQUIRES: bytes_count() > 0.
   pollfd wait() { return {descriptor(), POLLOUT, 0}; }
-  // After wait() has come true. A stream that nobody reads any more loses what is for it.
+  // After wait() has come true. A stream without a reader loses its output.
   void write_some() {
     std::string& bytes = waiting_.front().bytes;
     // A pipe takes so much at once.
@@ -236,7 +236,7 @@ class StepCaller final : public kube::ExecCaller {
     output_.add(STDERR_FILENO, text);
   }
 
-  // Who reads a terminal in the background of its shell is stopped.
+  // Reading a terminal in the background of its shell stops the process.
   static bool is_in_background() {
     const pid_t reader = ::tcgetpgrp(STDIN_FILENO);
     return reader >= 0 && reader != ::getpgrp();
@@ -321,7 +321,7 @@ base::Result<std::optional<kube::Pod>> look_for_pod(const Session& session,
 }
 
 // Waits for the pod. kCancelled: by a signal, or because the job has ended. An API server that is
-// away is told once and outlived.
+// away is reported once and outlived.
 base::Result<kube::Pod> wait_for_pod(const Session& session, const kube::Job& submitted,
                                      const std::string& speaker, const TakenSignals& signals,
                                      Output output) {

@@ -54,7 +54,7 @@ std::string raw_id_of(const AcctRow& row) {
   return number(row.facts->id) + (row.is_script ? ".batch" : "");
 }
 
-// Of a step by the clock, with the time in which others had the turn.
+// Returns the time of a step by the clock, with the turns of other jobs.
 base::Duration elapsed(const AcctRow& row) {
   return row.is_step() ? row.step->elapsed : row.facts->run_time;
 }
@@ -63,7 +63,7 @@ std::int64_t seconds_of(const AcctRow& row) {
   return elapsed(row).count() / 1'000'000;
 }
 
-// SOURCE: the script has the CPUs of its node. Of a job of several nodes whose launcher has said
+// SOURCE: the script has the CPUs of its node. For a job of several nodes whose launcher has said
 // nothing, and whose object is gone, these are as many as on the others.
 std::int64_t cpus_of(const AcctRow& row) {
   if (row.is_step()) return row.step->cpus;
@@ -106,7 +106,7 @@ std::optional<base::Instant> end_of(const AcctRow& row) {
                               : std::nullopt;
 }
 
-// User and system, of all processes of the row; nothing if it is not known.
+// User and system time of all processes of the row; nullopt if it is not known.
 using CpuTimes = std::pair<base::Duration, base::Duration>;
 std::optional<CpuTimes> cpu_times(const AcctRow& row) {
   const auto& usage = row.status().usage;

@@ -136,10 +136,10 @@ void set_variables(const HeldJob& held) {
 
 // An allocation while its command runs here.
 //
-// SOURCE: all of it as recorded. The end of the job is told, and its command runs on, also a shell
-// at a terminal, but for -K. SIGTERM and SIGINT to salloc cancel the job; at a terminal Ctrl-C is
-// the command's alone. SIGHUP goes to the command, and salloc ends. The code of a command that a
-// signal has ended is 0, of one that -K has ended 1.
+// SOURCE: all of it as recorded. The end of the job is reported, and its command runs on, also a
+// shell at a terminal, but for -K. SIGTERM and SIGINT to salloc cancel the job; at a terminal
+// Ctrl-C is the command's alone. SIGHUP goes to the command, and salloc ends. The code of a command
+// that a signal has ended is 0, of one that -K has ended 1.
 class Allocation {
  public:
   Allocation(const Session& session, const HeldJob& held, const Salloc& read,
@@ -217,7 +217,7 @@ class Allocation {
   const std::string id_ = std::to_string(*held_.job.status.job_id);
   pid_t pid_ = -1;
   bool is_canceled_ = false;  // by a signal to salloc
-  bool is_revoked_ = false;   // the job has ended, and that was told
+  bool is_revoked_ = false;   // the job has ended, and that was reported
   bool was_hung_up_ = false;
 };
 

@@ -191,8 +191,8 @@ std::string preempt_type(kube::PreemptType type) {
   return "preempt/none";
 }
 
-// SOURCE: the record of Slurm's own scontrol, in its order. What kubegang lacks has the value that
-// it has in a Slurm that does not use it.
+// SOURCE: the record of Slurm's own scontrol, in its order. Fields that kubegang lacks have the
+// value that they have in a Slurm that does not use them.
 std::string partition_record(const kube::Partition& partition, const PartitionSize& size) {
   const kube::PartitionSpec& spec = spec_in_force(partition);
   const kube::PartitionLimits limits = spec.limits.value_or(kube::PartitionLimits{});
@@ -234,7 +234,7 @@ std::string partition_record(const kube::Partition& partition, const PartitionSi
 
 }  // namespace
 
-// SOURCE: the record of Slurm's own scontrol, in its order. What kubegang lacks is left out.
+// SOURCE: the record of Slurm's own scontrol, in its order. Fields that do not exist are left out.
 std::string job_record(const JobFacts& facts) {
   const kube::Job& job = *facts.job;
   const kube::JobStatus& status = job.status;

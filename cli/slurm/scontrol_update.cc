@@ -354,7 +354,7 @@ base::Result<nlohmann::json> job_patch(const Session& session, const kube::Job& 
   return merge_patch(kube::encode(job), kube::encode(change.job));
 }
 
-// Of one task: as if it were a job of its own.
+// Applies changes to one task as if it were a job of its own.
 base::Status apply_to_task(std::span<const KeyValue> changes, int task, const JobChange& array,
                            const kube::ArrayTask* entry, TaskWishes& wishes) {
   JobChange change{.job = {}, .now = array.now};

@@ -403,7 +403,7 @@ bool is_one_of(char letter, std::string_view letters) {
   return letter != '\0' && letters.find(letter) != std::string_view::npos;
 }
 
-// SOURCE: without --sort, states go from those that need somebody to those that are free.
+// SOURCE: without --sort, states go from those that need attention to those that are free.
 int state_rank_of(const std::string& state) {
   constexpr std::array<std::string_view, 7> kOrder = {"drng", "drain", "mix", "alloc",
                                                       "idle", "down",  "unk"};

@@ -1,4 +1,4 @@
-// Slurm's commands. What they print as a whole is compared with recordings (e2e/sessions).
+// Slurm's commands. Recordings compare their whole output (e2e/sessions).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -77,7 +77,7 @@ TEST(Squeue, AJobWhosePodsStartRuns) {
   EXPECT_EQ(line(job, "%t %T"), "R RUNNING");
 }
 
-// Of the terms those that hold are not shown, and of terms of which one is enough none then.
+// Terms that hold are not shown, and of terms of which one is enough none is shown then.
 TEST(Squeue, ShowsWhatAJobWaitsFor) {
   using Type = kube::DependencyType;
   using State = kube::DependencyState;
@@ -740,7 +740,7 @@ TEST_F(SlurmArrays, TheThrottleIsUpdated) {
   EXPECT_EQ(spec().array->parallelism, 6);
 }
 
-// Of those that run: there is none whose pod runs here.
+// Only tasks that run get signals: no pod runs here.
 TEST_F(SlurmArrays, SignalsAreForTasksThatRun) {
   EXPECT_EQ(slurm("scancel", {"-s", "TERM", "1001_[2-4]"}).code, kExitOk) << "they wait";
   EXPECT_EQ(slurm("scancel", {"-s", "TERM", "1001_0"}).err,
@@ -840,7 +840,7 @@ TEST_F(SlurmNodes, SinfoGroupsNodesThatDoNotDiffer) {
   EXPECT_THAT(slurm("sinfo", {"-t", "nosuch"}).err, HasSubstr("Bad state string: \"nosuch\""));
 }
 
-// n1 says what product its GPUs are, and said nothing when the job took one of them.
+// n1 says what product its GPUs are, and did not when the job took one of them.
 TEST_F(SlurmNodes, ShowDevicesOfNodes) {
   const auto has_gpus = [&](const std::string& node, const char* count) {
     const nlohmann::json status{{"status", {{"allocatable", {{"nvidia.com/gpu", count}}}}}};
@@ -932,7 +932,7 @@ TEST_F(SlurmCommands, ScontrolUpdateChangesWhatTheApiCanChange) {
   EXPECT_EQ(slurm("scontrol", {"update", "JobId=9", "TimeLimit=1"}).code, kExitOk);
 }
 
-// Who has submitted a job says its annotation; without one it is the namespace's.
+// A job's annotation names its user; without one it is the namespace's.
 TEST_F(SlurmCommands, UsersAreToldApartByTheAnnotation) {
   add_job("team-a", "a", {}, {.state = kube::JobState::kPending, .job_id = 1},
           {.annotations = {{"kubegang.io/user", "ann"}}});
@@ -1009,7 +1009,7 @@ kube::JobUsage used() {
           .steps = {script, first, second, third}};
 }
 
-// What is printed of a job is the same after its object is gone.
+// The output about a job is the same after its object is gone.
 class SacctOfRecords : public SlurmCommands {
  protected:
   SacctOfRecords() {

@@ -108,8 +108,8 @@ std::string pending_seconds(const JobFacts& facts) {
                         1'000'000);
 }
 
-// SOURCE: squeue(1), --format and --Format. What stands in a field of a thing that kubegang does
-// not have is what a Slurm prints that does not use it.
+// SOURCE: squeue(1), --format and --Format. A field that kubegang does not have shows what a Slurm
+// prints that does not use it.
 constexpr std::array kFields = {
     // SOURCE: recorded: --Format's names of the two are the other way round than one expects.
     Field{'i', "jobarrayid", "JOBID",
@@ -594,7 +594,7 @@ base::Status check_nodes(const Session& session, const SqueueOptions& options) {
   return {};
 }
 
-// Of a job that does not say who has submitted it the user is its namespace.
+// If a job does not say who has submitted it, its namespace is the user.
 std::set<std::string> users_of(const SqueueOptions& options, const Caller& caller) {
   std::set<std::string> users = options.users;
   if (users.empty() && options.is_own) users = {caller.user, caller.ns};
@@ -611,7 +611,7 @@ base::Result<std::vector<kube::Job>> jobs_of(const Session& session, const Squeu
   return list_jobs_of(session, users, output);
 }
 
-// Jobs, or users, that are named cost a list of theirs; all others come from the watch, if there is
+// Named jobs, or users, cost a list of their jobs; all others come from the watch, if there is
 // one. One number alone must be seen to exist, whatever else is asked for.
 base::Result<std::vector<JobPart>> parts_of(const Session& session, const SqueueOptions& options,
                                             const Caller& caller, const FollowedJobs* followed,
@@ -626,8 +626,8 @@ base::Result<std::vector<JobPart>> parts_of(const Session& session, const Squeue
   return array_parts(std::move(*jobs), options.arrays, has_ended);
 }
 
-// What no partition gives to a job that does not ask for it. Tools that ask for these alone, once a
-// second, cost one request each time.
+// Fields that no partition gives to a job that does not ask for them. Tools that ask for these
+// alone, once a second, cost one request each time.
 constexpr std::string_view kOfTheJobAlone = "ijtTuUgGPAFKMNrRkaqpQyVZoB";
 
 bool needs_partitions(const SqueueOptions& options, const std::string& sort_keys,

@@ -18,7 +18,7 @@
 namespace cli {
 namespace {
 
-// Whose an option is: the job's that is made, the step's, or both. Options that are not here are
+// The owner of an option: the job that is made, the step, or both. Options that are not here are
 // the job's, and sbatch's reader says if there is no such.
 enum class Whose { kStep, kBoth, kRefused };
 

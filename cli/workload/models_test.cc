@@ -39,7 +39,7 @@ TEST(Draws, GammaHasItsMeanAndItsDistribution) {
   EXPECT_NEAR(static_cast<double>(below) / kDraws, gamma_cdf(3, 4.2, 0.94), 0.005);
 }
 
-// Of shape 1 it is the exponential distribution, of shape 2 that of a sum of two.
+// With shape 1 it is the exponential distribution, with shape 2 that of a sum of two.
 TEST(Draws, GammaCdfAgreesWithTheClosedForms) {
   EXPECT_NEAR(gamma_cdf(3, 1, 2), 1 - std::exp(-1.5), 1e-12);
   EXPECT_NEAR(gamma_cdf(5, 2, 1), 1 - std::exp(-5) * 6, 1e-12);

@@ -22,7 +22,7 @@ std::string error_of(std::string_view text) {
 }
 
 // The format has 18 fields by position; each value here is another one, so that swapped fields
-// would show. What was requested goes before what was allocated.
+// would show. Requested values come before allocated ones.
 TEST(Swf, EachFieldHasItsPlace) {
   const SwfTrace trace =
       read("; MaxProcs: 128\n\n 7 100 1 60 8 2 3 16 900 2048 1 4 5 6 7 8 9 10\n");

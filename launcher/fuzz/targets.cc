@@ -45,7 +45,7 @@ void check_placement(const StepRequest& request, const StepPlacement& placement,
     if (placement.tasks[place] == 0) continue;
     const TaskSet set = task_set(request, placement, place, 0, nodes);
     tasks += set.ranks.size();
-    // What one launcher sends, the other must take.
+    // Each launcher must take what the other sends.
     MessageReader reader;
     reader.add(encode({.kind = Kind::kRun, .tasks = set}));
     const auto message = reader.next();

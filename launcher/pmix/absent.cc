@@ -1,6 +1,6 @@
-// What the libraries in this program ask of two others, of which Debian has no archives: udev, for
-// the names of disks, and munge, for one of several ways to know a client. Both say that they are
-// not there, which the libraries take for a machine without them.
+// Functions that the libraries in this program need of two others, of which Debian has no archives:
+// udev, for the names of disks, and munge, for one of several ways to know a client. Both say that
+// they are not there, which the libraries take for a machine without them.
 extern "C" {
 
 void* udev_new() {

@@ -4,8 +4,8 @@
 // The library calls from a thread of its own, which only writes to the launcher; the main thread
 // reads.
 //
-// SOURCE: PMIx standard 4.1, "Server-Specific Interfaces". What a task is told about the job is
-// what Slurm 22.05 tells it (its plugin mpi/pmix).
+// SOURCE: PMIx standard 4.1, "Server-Specific Interfaces". A task gets the same facts about the job
+// as from Slurm 22.05 (its plugin mpi/pmix).
 #include <pmix.h>
 #include <pmix_server.h>
 #include <sys/socket.h>
@@ -60,7 +60,7 @@ void say(PmixMessage pmix) {
   leave(1);
 }
 
-// What the library waits for, by the id that the launcher gives back.
+// Calls that the library waits for, by the id that the launcher gives back.
 class Calls {
  public:
   struct Call {
@@ -152,7 +152,7 @@ void answer_ask(const pmix_proc_t& task, std::uint32_t id) {
   if (status != PMIX_SUCCESS) give(status, nullptr, 0, context);
 }
 
-// What the tasks hear about the step.
+// Adds what the tasks hear about the step.
 //
 // SOURCE: PMIx standard 4.1, PMIx_server_register_nspace.
 void add_job(Infos& infos, const TaskSet& set) {

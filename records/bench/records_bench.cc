@@ -1,4 +1,4 @@
-// What records cost: writes, and what sacct asks of a database with many of them.
+// Measures what records cost: writes, and sacct's questions to a database with many of them.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -76,7 +76,7 @@ void fill(Writer& writer, std::int64_t jobs) {
   }
 }
 
-// Batches of so many changes into an empty database; items are changes.
+// Writes batches of changes into an empty database; items are changes.
 void write(benchmark::State& state) {
   const std::string file = file_of(0);
   remove(file);
@@ -92,7 +92,7 @@ void write(benchmark::State& state) {
 }
 BENCHMARK(write)->Arg(50)->Arg(1'000)->Unit(benchmark::kMillisecond);
 
-// A week of one of 200 users, in the middle of a year of so many jobs.
+// A week of one of 200 users, in the middle of a year of jobs.
 void week_of_a_user(benchmark::State& state) {
   const std::string file = file_of(state.range(0));
   remove(file);
@@ -159,7 +159,7 @@ kube::Job read_job(const std::string& text) {
   return std::move(*job);
 }
 
-// What the watch hands on for one change of it: read, decoded, compared.
+// A change of a job as the watch hands it on: read, decoded, compared.
 void change_of_a_job(benchmark::State& state) {
   const kube::Job before = job_that_runs();
   kube::Job ended = before;
@@ -203,8 +203,8 @@ std::vector<std::string> life_of_a_job(std::int64_t number) {
   return states;
 }
 
-// What 500 jobs a second ask of kubegang-records for a tenth of a second: all that the watch says
-// of 50 jobs, in the order in which it says it, and one transaction. Items are jobs.
+// The work of kubegang-records for 500 jobs a second in a tenth of a second: all that the watch
+// says of 50 jobs, in its order, and one transaction. Items are jobs.
 void lives_of_jobs(benchmark::State& state) {
   const std::string file = file_of(0);
   remove(file);
