@@ -20,7 +20,7 @@ namespace simulation {
 namespace {
 
 constexpr std::int64_t kRoundsMax = 2'000;
-// The search looks at the findings of so many rounds at a time.
+// The number of rounds whose findings the search looks at together.
 constexpr std::int64_t kRoundsAtOnce = 50;
 
 using Checkers = std::vector<std::string_view>;
@@ -141,9 +141,9 @@ std::vector<FoundIn> found_in_plan(const BreakInfo& info) {
 
 class BreaksTest : public testing::TestWithParam<BreakInfo> {};
 
-// Consequences of a plan change with the code: if the one that is kept shows nothing any more, all
-// rounds are played, and the printed seed gives the next one to keep
-// (kubegang-simulation --break NAME --replay SEED --save FILE).
+// Consequences of a plan change with the code: if the one that is kept no longer shows anything,
+// all rounds are played, and the printed seed gives the next one to keep (kubegang-simulation
+// --break NAME --replay SEED --save FILE).
 TEST_P(BreaksTest, IsFound) {
   const Breaks breaks{GetParam().which};
   const Checkers checkers = checkers_of(breaks.active);

@@ -29,9 +29,9 @@ constexpr Time kReportRetry = milliseconds{500};
 // is killed when its grace is over: cgroup v2 kills a frozen task, too.
 constexpr Time kHandlesSigterm = milliseconds{200};
 constexpr Time kRestartTakes = seconds{2};
-// Kubelet compares what it has reported with its cache of pods so often: an object that a restore
-// of etcd has set back to the version in the cache is no news to a watch.
-// SOURCE: kubernetes pkg/kubelet/status, syncPeriod and needsReconcile.
+// The interval at which kubelet compares its reports with its cache of pods: an object that a
+// restore of etcd has set back to the version in the cache causes no event of a watch. SOURCE:
+// kubernetes pkg/kubelet/status, syncPeriod and needsReconcile.
 constexpr Time kCompares = seconds{10};
 // A waiting init container looks for its peer so often.
 constexpr Time kLooksForPeer = milliseconds{100};
@@ -229,7 +229,7 @@ void Kubelet::take(const kube::Pod& pod) {
   const auto [entry, fresh] = programs_.try_emplace(uid);
   Program& program = entry->second;
   if (fresh) accept(pod, program);
-  // The API server has forgotten what it was told.
+  // The API server has forgotten the report.
   const bool told_of = pod.status.phase && *pod.status.phase != kube::PodPhase::kPending;
   const bool told_end =
       pod.status.phase == kube::PodPhase::kSucceeded || pod.status.phase == kube::PodPhase::kFailed;
@@ -296,7 +296,7 @@ void Kubelet::accept(const kube::Pod& pod, Program& program) {
   const bool finished =
       pod.status.phase == kube::PodPhase::kSucceeded || pod.status.phase == kube::PodPhase::kFailed;
   if (finished) {
-    // Kubelet keeps the status that it found, and tells it again if the server forgets it.
+    // Kubelet keeps the status that it found, and reports it again if the server forgets it.
     program.over = true;
     program.reported = encode(pod)["status"].dump();
     // Started before this kubelet, and not running now: the machine has failed in between.
@@ -457,7 +457,7 @@ void Kubelet::start(Program& program) {
 }
 
 // Ends a program and notes what is to be reported. The ledger counts a success only if the work is
-// done: a program that was told to end may exit with 0 without having done it.
+// done: a program that got SIGTERM may exit with 0 without having done it.
 void Kubelet::finish(Program& program, int exit_code, const std::string& reason, EndedBy by) {
   const bool ran = program.running;
   machine_.kernel.stop(program.uid);
@@ -467,7 +467,7 @@ void Kubelet::finish(Program& program, int exit_code, const std::string& reason,
              {"reason", reason},
              {"finishedAt", kube::format_time(machine_.clock.wall())}};
   if (program.started_wall) ended["startedAt"] = kube::format_time(*program.started_wall);
-  // One that was told to end in its init container has no main one.
+  // One that ends in its init container has no main one.
   json status{{"phase", exit_code == 0 ? "Succeeded" : "Failed"},
               {"initContainerStatuses", init_statuses(program)}};
   status["containerStatuses"] = program.started_wall

@@ -23,7 +23,7 @@ using nlohmann::json;
 //    stands for a microsecond.
 // 2. Every start and end of a program, and every thaw (`program_started`, `program_ended`,
 //    `thawed`). These come from the models of kubelet and kernel and so are true whatever the API
-//    server was told.
+//    server shows.
 // 3. A sample of all machines every 100 ms (`sample`). A state that a promise allows for some time,
 //    such as two gangs on one node while pods freeze, is a finding only when it has lasted for
 //    longer than its bound: `streak()` measures that, from the first sample that showed the state.
@@ -75,8 +75,8 @@ void Ledger::restored() {
   for (Stream& stream : streams_) stream.stream.reset();
 }
 
-// A success that only a kubegang Job told is not known any more. What a batch Job's status tells
-// stays, but what it is becomes known with its next write.
+// A success that only a kubegang Job had is no longer known. A batch Job's status keeps its
+// successes, but the ledger sees them only with its next write.
 void Ledger::reinstalled() {
   reinstalled_at_ = now_;
   done_.clear();
@@ -157,7 +157,7 @@ void Ledger::take(const std::string& path, const std::string& line) {
   } else if (path == paths::kAllPods) {
     on_pod(type, object);
   } else if (object["spec"].value("renewTime", "") != lease_renewed_) {
-    // The Lease. What counts is its last renewal (sample_fail_open()).
+    // The Lease. Its last renewal counts (sample_fail_open()).
     lease_renewed_ = object["spec"].value("renewTime", "");
     lease_seen_at_ = now_;
   }

@@ -94,7 +94,7 @@ void Ledger::on_array_gone(const kube::Job& job) {
   arrays_.erase(array);
 }
 
-// What one write says of several tasks is true at one instant: those that have left their nodes
+// Changes of several tasks in one write are of one instant: those that have left their nodes
 // come first.
 void Ledger::on_tasks(const kube::Job& job, const ArrayFacts& facts, bool fresh) {
   const kube::ArrayStatus status = job.status.array.value_or(kube::ArrayStatus{});
@@ -137,14 +137,14 @@ void Ledger::on_task(const kube::Job& job, int task, const std::optional<kube::J
   one.metadata.uid = key;
   one.spec.control = asked_of(job.spec.control, task);
   one.status = {};
-  // Of an array that is known already it is known that the task had not started.
+  // If the array is known already, it is known that the task had not started.
   if (known == jobs_.end() && !fresh) on_version(key, one);
   one.status = *status;
   on_version(key, std::move(one));
 }
 
-// What the status says of tasks agrees with itself: a task has an entry, an outcome or none of
-// both, and an outcome stays. The counts are those of entries and outcomes; all are 0 of an array
+// Checks that the status is consistent about tasks: a task has an entry, an outcome or none of
+// both, and an outcome stays. The counts are those of entries and outcomes; all are 0 for an array
 // that was never accepted.
 void Ledger::check_array(const kube::Job& job, const ArrayFacts& before, const ArrayFacts& facts) {
   if (!job.status.array) return;
@@ -200,7 +200,7 @@ void Ledger::check_array_end(const kube::Job& job, const ArrayFacts& facts) {
     const auto known = jobs_.find(control::record_key(job.metadata.uid, task));
     if (known == jobs_.end() || is_of_a_restore(known->second)) continue;
     if (known->second.job.status.state != kube::JobState::kFailed) continue;
-    // Of a program on a node that went at that time nobody could know.
+    // A program on a node that went at that time could not be known.
     const StartFacts happened = happened_to(known->second);
     const int own = happened.exit_code;
     if (own <= told || happened.lost || happened.over) continue;
@@ -236,8 +236,8 @@ void Ledger::check_task_start(const JobFacts& facts) {
   if (asked.hold.value_or(false)) find("task asked", title + "holds it");
 }
 
-// An outcome is what the programs of the task did. It has ended well in one start alone, but for
-// those that were told to end, or of which nobody could know.
+// Checks that an outcome is what the programs of the task did. It has ended well in one start
+// alone, but for programs that were made to end, or that could not be known.
 void Ledger::check_task_end(const JobFacts& facts) {
   const std::string& key = facts.job.metadata.uid;
   const std::string title = title_of(facts.job);
@@ -348,7 +348,7 @@ bool Ledger::is_throttled(const JobFacts& facts) const {
          with_nodes(*whole->second.job.status.array) >= array->second.throttle;
 }
 
-// What is asked of jobs and of tasks has been heard.
+// Checks that the operator has heard the requests for jobs and tasks.
 void Ledger::sample_wishes() {
   if (!operator_is_well_) return;
   for (auto& [uid, facts] : jobs_) {

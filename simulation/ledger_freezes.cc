@@ -1,4 +1,4 @@
-// Which pods stand and which go on a node: overlaps, the barrier, and pods that stay frozen.
+// Checks which pods stand and which go on a node: overlaps, the barrier, and pods that stay frozen.
 #include "simulation/ledger.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ using std::chrono::seconds;
 // The supervisor acts 5 s after its worker hangs; the rest is the time between two of its looks.
 constexpr Time kFrozenMax = seconds{6};
 constexpr Time kThawedWithin = seconds{1};
-// What keeps a gang from being frozen is heard of by the leader, and its timetable by the agent.
+// The leader hears of what keeps a gang from being frozen, and the agent of its timetable.
 constexpr Time kSparedWithin = 2 * kHearsWithin;
 // Three samples: a switch itself lasts some milliseconds.
 constexpr Time kOverlapMax = milliseconds{300};
@@ -26,7 +26,7 @@ constexpr base::Duration kSettle = seconds{2};
 constexpr Time kKubeletLag = seconds{5};
 // How long an agent lets a pod run for all of its debug containers together.
 constexpr Time kDebugMax = std::chrono::minutes{2};
-// Of an overlap that is counted, see sample_counted_overlaps().
+// For an overlap that is counted, see sample_counted_overlaps().
 constexpr base::Duration kSlowSeenWithin = milliseconds{150};
 constexpr base::Duration kSeenWithin = milliseconds{2};
 constexpr Time kCountedWithin = milliseconds{300};
@@ -97,9 +97,9 @@ void Ledger::sample_overlaps(Node& node) {
   }
 }
 
-// What an agent counts as overlap of tasks that do not freeze is what happened. A worker counts a
-// spell when it is over, at the look that sees it; so the sum is compared when nothing has been
-// freezing for a while. What a worker has counted ends with it.
+// Checks an agent's count of overlap of tasks that do not freeze against what happened. A worker
+// counts a spell when it is over, at the look that sees it; so the sum is compared when nothing has
+// been freezing for a while. A worker's counts end with it.
 //
 // * Not less than was sampled: each spell was sampled for up to one step too long, and counts from
 //   the look that finds the barrier passed.
@@ -255,7 +255,7 @@ void Ledger::thawed(Node& node, const std::string& uid) {
   const auto& programs = node.kubelet->programs();
   const auto on = programs.find(uid);
   if (on == programs.end() || !on->second.running || node.agent->everything_runs()) return;
-  // Its supervisor thaws all that the journal names, and waits for nothing.
+  // The supervisor thaws all that the journal names, and waits for nothing.
   if (!node.agent->is_working()) return;
   const base::Duration now = node.machine->clock.monotonic();
   for (const auto& [other, program] : programs) {

@@ -23,8 +23,8 @@ std::optional<int> lost_from(const std::set<int>& before, const std::set<int>& n
 }  // namespace
 
 // Returns the UID under which successes are remembered. An index is the same pod in all Jobs that
-// run an Indexed batch Job. The pods of others do not differ, so their numbers begin again with
-// each Job.
+// run an Indexed batch Job. The pods of other batch Jobs do not differ, so their numbers begin
+// again with each Job.
 std::string Ledger::run_of(const std::string& job_uid) const {
   const auto owner = owners_.find(job_uid);
   return owner != owners_.end() && indexed_.contains(owner->second) ? owner->second : job_uid;

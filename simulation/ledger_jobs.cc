@@ -1,4 +1,4 @@
-// What is stored of jobs and batch Jobs, their verdicts, times and usage.
+// Checks what is stored of jobs and batch Jobs: verdicts, times and usage.
 #include "simulation/ledger.h"
 
 #include <algorithm>
@@ -72,7 +72,7 @@ void Ledger::on_job_gone(const kube::Job& job) {
   jobs_.erase(job.metadata.uid);
 }
 
-// Of a job, or of a task of an array, whose UID is the key then.
+// For a job, or a task of an array, whose UID is the key then.
 void Ledger::on_version(const std::string& uid, kube::Job job) {
   const std::string name = title_of(name_of(job), control::task_in(uid));
   // The version before stays in `before`: all rules below compare the two.
@@ -167,7 +167,7 @@ void Ledger::note_hold(JobFacts& facts) const {
   }
 }
 
-// A job that its user holds does not start once the operator has heard of it. Of tasks see
+// A job that its user holds does not start once the operator has heard of it. For tasks see
 // check_task_start().
 void Ledger::check_held(const JobFacts& facts) {
   if (facts.task || now_ < restored_at_ + kAfterRestore) return;
@@ -179,10 +179,10 @@ void Ledger::check_held(const JobFacts& facts) {
 // in is what its programs did.
 //
 // 1. Completed: as many different tasks have ended well in this start as the job has pods. A job
-//    without an allocation any more is judged by its plan, and one whose pods follow one another by
-//    all of its starts.
+//    that no longer has an allocation is judged by its plan, and one whose pods follow one another
+//    by all of its starts.
 // 2. Cancelled: a user asked for it, or preemption cancels its victims.
-// 3. Of the others see ledger_verdicts.cc.
+// 3. For the others see ledger_verdicts.cc.
 void Ledger::on_final(const JobFacts& facts) {
   const kube::Job& job = facts.job;
   const std::string name = title_of(name_of(job), facts.task);
@@ -224,7 +224,7 @@ void Ledger::check_times(const JobFacts& facts) {
   const kube::JobStatus& status = facts.job.status;
   const bool calm = facts.ready_at != kNoTime && facts.began_at != kNoTime &&
                     faults_until_ + seconds{15} < facts.began_at;
-  // What a pod ran that was made again before the job was ready went with its object.
+  // The time of a pod that was made again before the job was ready went with its object.
   const bool is_known = !happened_to(facts).lost;
   if (!calm || !is_known || !status.run_time || !status.suspend_time) return;
   const base::Duration most = plan_.slice + seconds{2} + kSample * facts.turns +
@@ -265,9 +265,9 @@ void Ledger::check_charged(const JobFacts& facts, const kube::JobStatus& status)
                       " in its turns, accounted " + text_of(accounted));
 }
 
-// What is clean and not on its way is stored as it is wanted. A difference of the term alone is
-// none, nor are successes of a gang whose pods do not follow one another: the next write brings
-// them.
+// Checks that what is clean and not on its way is stored as it is wanted. A difference of the term
+// alone does not count, nor do successes of a gang whose pods do not follow one another: the next
+// write brings them.
 void Ledger::check_stored(const std::string& uid, const kube::JobStatus& wanted) {
   if (control::task_in(uid)) return check_stored_task(uid, wanted);
   const auto job = jobs_.find(uid);
@@ -383,7 +383,7 @@ void Ledger::sample_times(std::vector<Node>& nodes) {
   }
   for (auto& [uid, facts] : jobs_) {
     if (facts.ready_at == kNoTime) {
-      // What is left of a start that is over is not of the next one.
+      // The rest of a start that is over does not belong to the next one.
       if (!facts.job.status.allocation) continue;
       if (facts.began_at == kNoTime && there.contains(uid)) facts.began_at = now_;
       if (facts.began_at != kNoTime) facts.ran += kSample;
@@ -426,7 +426,7 @@ std::string Ledger::unfinished() const {
   return text;
 }
 
-// What a user has written last has been judged, also what was written after the job's end: tools
+// Checks that a user's last write has been judged, also after the job's end: tools
 // such as kstatus wait for that.
 void Ledger::check_observed(const kube::Job& job) {
   ++tally_.looked["observed"];
@@ -450,7 +450,7 @@ void Ledger::check_end() {
     const auto array = jobs_.find(control::uid_in(uid));
     if (facts.task && array != jobs_.end() && array->second.job.status.job_id == id) continue;
     // A job has no number until the operator has taken it in. A restore may bring back jobs of
-    // before a reinstallation, with which numbers begin again: those that have ended keep theirs.
+    // before a reinstallation, after which numbers begin again; ended ones keep their numbers.
     if (id == 0 || (numbers_may_repeat && is_final_state(facts.job))) continue;
     if (!numbers.try_emplace(id, uid).second) {
       find("job numbers", "two jobs have the number " + std::to_string(id));
@@ -482,7 +482,7 @@ void Ledger::check_usage(base::Duration recorded) {
   for (const auto& [uid, facts] : jobs_) {
     const kube::JobStatus& status = facts.job.status;
     if (status.starts.value_or(0) > 1) all_told = false;
-    // For how long a task ran is not stored any more when it has ended (faults.md, section 4, 8).
+    // The run time of a task is no longer stored when it has ended (faults.md, section 4, 8).
     if (facts.task || !status.run_time || !status.allocation) {
       all_told = false;
       continue;

@@ -1,4 +1,4 @@
-// Pods as they are made and told to end, and programs as they start and end.
+// Checks pods as they are made and ended, and programs as they start and end.
 #include "simulation/ledger.h"
 
 #include <algorithm>
@@ -64,7 +64,7 @@ void Ledger::on_pod(const std::string& type, const json& pod) {
   if (type == "DELETED") {
     const auto gone = pods_.find(uid);
     if (gone == pods_.end()) return;
-    // Its kubelet may have told only while it was being deleted what its program had done.
+    // Kubelet may have reported only while the pod was being deleted what its program had done.
     if (gone->second.by_others) {
       const int task = static_cast<int>(label_number(pod, kube::kLabelTask));
       note_cleaned(
@@ -137,7 +137,7 @@ void Ledger::check_known_pod(const kube::Pod& pod) {
                         metadata.resource_version + ", stored is " + version);
 }
 
-// Remembers that a pod of the present start is stored as succeeded. One that was told to end may
+// Remembers that a pod of the present start is stored as succeeded. One that was made to end may
 // succeed because of that.
 void Ledger::note_success(const json& pod) {
   const json& metadata = pod["metadata"];
@@ -150,7 +150,7 @@ void Ledger::note_success(const json& pod) {
   facts.succeeded.insert(static_cast<int>(label_number(pod, kube::kLabelTask)));
 }
 
-// What is stored says whether it had ended: then nothing is lost if an operator sees that it goes.
+// The stored status says if it had ended: then nothing is lost if an operator sees that it goes.
 void Ledger::pod_deleted(const json& pod) {
   const json& metadata = pod["metadata"];
   pods_[metadata.value("uid", "")].by_others = true;
@@ -166,13 +166,13 @@ void Ledger::pod_deleted(const json& pod) {
   }
 }
 
-// What no operator sees of a pod before its object is gone nobody knows (faults.md, limit 2).
+// An end that no operator sees before the pod's object is gone is unknown (faults.md, limit 2).
 void Ledger::note_cleaned(Cleaned pod) {
   cleaned_.push_back(std::move(pod));
   if (!operator_is_well_ || now_ <= faults_until_) forget_success(cleaned_.back());
 }
 
-// Nobody may know what the pod had done, so it counts as lost.
+// No leader may know what the pod had done, so it counts as lost.
 void Ledger::forget_success(const Cleaned& pod) {
   lost_pods_.insert(pod.name);
   starts_[pod.job_uid][pod.start].lost = true;
@@ -189,8 +189,8 @@ void Ledger::look_at_cleaned() {
   for (const Cleaned& pod : cleaned_) forget_success(pod);
 }
 
-// A pod that runs is told to end only when its job's ending is stored: by the operator, since the
-// other events delete pods without a grace time or are noted (pod_deleted()).
+// Checks that a pod that runs is ended only when its job's ending is stored: by the operator, since
+// the other events delete pods without a grace time or are noted (pod_deleted()).
 void Ledger::on_torn_down(const json& pod, const PodFacts& facts) {
   const auto found = jobs_.find(facts.job_uid);
   if (found == jobs_.end() || now_ < restored_at_ + kAfterRestore) return;
@@ -214,7 +214,7 @@ void Ledger::program_started(const Program& program) {
   std::vector<Program>& running = running_[program.job_uid];
   const auto job = jobs_.find(program.job_uid);
   // A pod that was deleted by force is made again whatever its program does, and the state
-  // of a machine that has failed is unknown: two that run are no finding then.
+  // of a machine that has failed is unknown: two that run are not a finding then.
   const bool excused = now_ < restored_at_ + kAfterRestore || lost_pods_.contains(program.name) ||
                        suffered_.contains(program.node);
   for (const Program& other : running) {
@@ -243,8 +243,8 @@ void Ledger::program_started(const Program& program) {
   running.push_back(program);
 }
 
-// Of the Jobs that run one batch Job one has programs, but for those that are told to end. No index
-// runs beside itself, told to end or not. A batch Job that has ended starts none.
+// Checks that only one of the Jobs that run one batch Job has programs, but for those that are
+// ending. No index runs beside itself, ending or not. A batch Job that has ended starts none.
 void Ledger::check_attempts(const Program& program) {
   const auto owner = owners_.find(program.job_uid);
   if (owner == owners_.end()) return;

@@ -24,8 +24,8 @@ constexpr Time kPlannedWithin = seconds{40};
 // run times that are stored late.
 constexpr base::Duration kPlanSlack = std::chrono::minutes{1} + seconds{5};
 
-// Its dependency, as its status has it, which does not say how far one is that differs from task to
-// task. What is not written yet is stored when the operator is well.
+// Returns true if its dependency is open by its status, which does not show one that differs from
+// task to task. Pending writes are stored when the operator is well.
 bool waits_for_others(const kube::Job& job) {
   return std::any_of(job.status.dependency.begin(), job.status.dependency.end(),
                      [](const kube::DependencyStatus& term) {
@@ -45,7 +45,7 @@ bool is_in_queue(const kube::Job& job) {
 
 }  // namespace
 
-// Of an array some task that has no entry of its own does.
+// If the job is an array, a task without an entry of its own waits.
 bool Ledger::waits(const JobFacts& facts) const {
   const bool is_whole = facts.job.spec.array && !facts.task;
   return is_in_queue(facts.job) && (!is_whole || some_task_waits(facts));
@@ -117,10 +117,10 @@ void Ledger::check_done_again(const JobFacts& facts) {
   find("done again", "job " + title_of(facts.job) + " starts again, all its pods had succeeded");
 }
 
-// What is stored of jobs that others may wait for, in the words of the terms that it fulfills. What
-// was once so counts, whatever a restore of etcd undoes.
+// Notes the stored fate of jobs that others may wait for, in the words of the terms that it
+// fulfills. A fate counts forever, whatever a restore of etcd undoes.
 void Ledger::note_fate(const kube::Job& job) {
-  // Of an array as a whole see note_array_fate().
+  // For an array as a whole see note_array_fate().
   if (job.spec.array && !control::task_in(job.metadata.uid)) return;
   std::set<std::string>& fate = fates_[title_of(job)];
   if (job.status.starts.value_or(0) > 0) fate.insert("After");
@@ -255,9 +255,9 @@ void Ledger::sample_idle_nodes(const std::vector<Node>& nodes) {
   }
 }
 
-// 1. What the operator must have heard by now: that nodes are closed, and that jobs are done.
-// 2. A job whose programs run and that is not ready is within its start timeout: that time is
-//    charged to nobody.
+// 1. The operator must have heard by now that nodes are closed, and that jobs are done.
+// 2. A job whose programs run and that is not ready is within its start timeout: that time is not
+//    charged.
 void Ledger::sample_starts(std::vector<Node>& nodes) {
   if (operator_is_well_) {
     for (auto& [key, closed] : closed_) closed.is_known = true;

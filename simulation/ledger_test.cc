@@ -275,8 +275,8 @@ TEST_F(LedgerTest, AVictimWithAPartitionIsRequeued) {
   EXPECT_EQ(finding(), "job job-0 is Preempted, preemption requeues or suspends it");
 }
 
-// Its only pod has succeeded, and the operator has heard of it: the job has ended, and a second
-// start would do its work again. A cleaner that deletes the pod changes nothing in that.
+// The job's only pod has succeeded, and the operator has heard of it: the job has ended, and a
+// second start would do its work again. A cleaner that deletes the pod changes nothing in that.
 TEST_F(LedgerTest, AJobThatIsDoneDoesNotStartAgain) {
   runs_on_n1(1);
   const std::string pod = make_pod();
@@ -308,7 +308,7 @@ TEST_F(LedgerTest, AJobMayStartAgainIfNobodyKnowsThatItIsDone) {
   EXPECT_EQ(finding(), "");
 }
 
-// A success whose pod others deleted while nobody led is one that no later leader counts.
+// A success whose pod was deleted while there was no leader is not counted by a later one.
 TEST_F(LedgerTest, AJobIsNotDoneByASuccessThatNobodyHeardOf) {
   runs_on_n1(1);
   const std::string pod = make_pod();
@@ -364,7 +364,7 @@ TEST_F(LedgerTest, NodesAreNotIdleWhileJobsWait) {
   EXPECT_EQ(finding(), "all nodes are idle for 120000 ms: job-0 is Pending (), starts 0; ");
 }
 
-// What a leader wants of a timetable, and what it knows of a pod, is what is stored. The term and
+// A leader's timetable, and its knowledge of a pod, are as stored. The term and
 // the revision of a timetable are of its last write.
 TEST_F(LedgerTest, WhatALeaderKnowsIsStored) {
   becomes("Running");
@@ -537,7 +537,7 @@ TEST_F(LedgerIndexTest, APodIsMadeOnlyWhenItsPlaceIsStored) {
   EXPECT_EQ(finding(), "pod sweep-abcde-3 exists, places have 0,2");
 }
 
-// A batch Job is run by one Job of ours after another (a retry). Index 0 has succeeded in the first
+// One kubegang Job after another runs a batch Job (a retry). Index 0 has succeeded in the first
 // one; the second one may run index 1, which has not.
 TEST_F(LedgerIndexTest, AnIndexThatHasSucceededRunsInNoLaterAttempt) {
   runs("sweep", "0-1", "");
@@ -553,14 +553,14 @@ TEST_F(LedgerIndexTest, AnIndexThatHasSucceededRunsInNoLaterAttempt) {
   EXPECT_EQ(finding(), "second-abcde-0 starts, its index has succeeded");
 }
 
-// What its status tells counts even if the Job that told it is gone.
+// A success in its status counts even if the Job that brought it is gone.
 TEST_F(LedgerIndexTest, AnIndexThatIsCountedDoesNotRunAgain) {
   tell({{"succeeded", 1}, {"completedIndexes", "0"}});
   ledger_.program_started(program_);
   EXPECT_EQ(finding(), "sweep-abcde-0 starts, its index has succeeded");
 }
 
-// The Job is deleted, and so its programs are told to end. That excuses other indexes only.
+// The Job is deleted, and so its programs must end. That excuses other indexes only.
 TEST_F(LedgerIndexTest, AnIndexDoesNotRunBesideItself) {
   runs("sweep", "0-1", "");
   ledger_.program_started(program_);
@@ -583,8 +583,8 @@ TEST_F(LedgerIndexTest, NoSuccessIsTakenBack) {
   EXPECT_EQ(finding(), "index 1 of job sweep had succeeded and has not any more");
 }
 
-// Of two leaders, which there may be for a moment after a restore, one writes over what the other
-// stored. The index runs again, since nothing that is stored tells of its success.
+// If there are two leaders for a moment after a restore, one writes over what the other stored. The
+// index runs again, since no stored object has its success.
 TEST_F(LedgerIndexTest, ASuccessThatTwoLeadersLostMayRunAgain) {
   runs("sweep", "0-1", "");
   restore(*server_.back_up());

@@ -62,8 +62,8 @@ void Ledger::on_table(const std::string& type, kube::NodeTimetable table) {
   tables_[node] = std::move(table);
 }
 
-// What the operator has nothing to write of is stored as it wants it: term and revision are of the
-// write.
+// Checks that a timetable without a pending write is stored as wanted, but for term and
+// revision.
 void Ledger::check_stored_table(const std::string& node, const kube::NodeTimetableSpec& wanted) {
   const auto table = tables_.find(node);
   if (table == tables_.end()) return;
@@ -82,9 +82,9 @@ void Ledger::check_stored_table(const std::string& node, const kube::NodeTimetab
                                " is not stored as the operator wants it: " + difference.dump());
 }
 
-// A timetable lists pods of stored starts only. Which start a pod is of is told by its name, a
+// A timetable lists pods of stored starts only. A pod's name says which start it is of, as a
 // function of job and start (architecture.md 3). One that was long on its way may list a start that
-// is over. take() has read what was stored of jobs before this.
+// is over. take() has read the jobs stored before this.
 void Ledger::check_starts(const kube::NodeTimetable& table) {
   // Each word of the agent is a new version of the object, too. After a restore the old spec may
   // list what the restored status lacks, until the operator writes it again.

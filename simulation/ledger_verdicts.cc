@@ -1,4 +1,4 @@
-// What a job is said to have ended with, against what its programs did.
+// Compares how a job is said to have ended with what its programs did.
 #include <algorithm>
 #include <set>
 #include <string>
@@ -20,7 +20,7 @@ void Ledger::program_refused(const Program& program) {
   facts_of(program).refused = true;
 }
 
-// Nobody can know its result, so it counts as lost.
+// Its result is unknown, so it counts as lost.
 void Ledger::end_untold(const Program& program) {
   facts_of(program).lost = true;
 }
@@ -30,7 +30,7 @@ void Ledger::pod_lost(const Program& program) {
   facts_of(program).lost = true;
 }
 
-// Its Node object is deleted within `lasts`, and what was placed there until then is lost with it.
+// The Node object goes within `lasts`, and pods that were placed there until then are lost.
 void Ledger::node_replaced(const std::string& node, Time lasts) {
   suffered_.insert(node);
   gone_until_[node] = now_ + lasts;
@@ -44,7 +44,7 @@ Ledger::StartFacts& Ledger::facts_of(const Program& program) {
 //
 // * failed: a program ended with another code than 0, or was killed
 // * lost: its machine went off, its pod object was deleted by force or before its program had
-//   ended, or its Node was deleted. A kubelet that is cut off is no loss: Kubernetes gives nothing
+//   ended, or its Node was deleted. A kubelet that is cut off is not one: Kubernetes gives nothing
 //   up for it (architecture.md 3). So is a gang whose next pods were kept off a cordoned node.
 // * refused: kubelet did not take a pod, or a start took longer than it may: the job's, or that of
 //   a pod that follows another
@@ -84,8 +84,8 @@ bool Ledger::is_of_a_restore(const JobFacts& facts) const {
   return facts.start_at < restored_at_ + kAfterRestore;
 }
 
-// The reason of an ending that the operator saw, and did not decide, is what happened. Of a loss it
-// mostly is all that is said: the job waits again.
+// Checks that the reason of an ending that the operator saw, and did not decide, is what happened.
+// For a loss it mostly is the only trace: the job waits again.
 void Ledger::on_ending(const JobFacts& facts) {
   const std::int64_t start = facts.job.status.starts.value_or(0);
   endings_.insert({facts.job.metadata.uid, start});

@@ -108,7 +108,7 @@ base::Result<kube::Response> Link::send(const kube::Request& request) {
 }
 
 // Draws an answer of a load balancer that fails over, or of an API server that does not serve the
-// group for a moment. None says anything of the object; nothing is carried out. Of the break the
+// group for a moment. None says anything of the object; nothing is carried out. With the break the
 // 404 is the API server's own.
 kube::Response Link::answer_of_proxy() {
   struct Answer {
@@ -194,8 +194,8 @@ base::Result<kube::Response> Link::transmit(kube::Request request) {
   return response;
 }
 
-// Carries out the breaks that hide a field of a Job from the operator: under another name nobody
-// reads it.
+// Carries out the breaks that hide a field of a Job from the operator: under another name it is not
+// read.
 std::string Link::as_seen(std::string text) {
   if (!name_.starts_with("operator")) return text;
   if (breaks_.is(Break::kUncordonNotSeen)) return still_cordoned(std::move(text));
@@ -208,7 +208,7 @@ std::string Link::as_seen(std::string text) {
   if (breaks_.is(Break::kProbeNotSeen)) field = "\"livenessProbe\"";
   if (breaks_.is(Break::kHoldNotSeen)) field = "\"hold\"";
   if (breaks_.is(Break::kTestOnlyNotSeen)) field = "\"testOnly\"";
-  // Of what says something of arrays.
+  // Returns true for text about arrays.
   if (text.find("\"array\"") != std::string::npos) {
     if (breaks_.is(Break::kThrottleNotSeen)) field = "\"parallelism\"";
     if (breaks_.is(Break::kOutcomesNotSeen)) field = "\"succeeded\"";
@@ -223,7 +223,7 @@ std::string Link::as_seen(std::string text) {
   return text;
 }
 
-// Of a node's devices there are fewer than ten.
+// A node has fewer than ten devices.
 std::string Link::with_twice_the_devices(std::string text) {
   const std::string key = "\"" + std::string{paths::kDevice} + "\":\"";
   for (std::size_t at = text.find(key); at != std::string::npos; at = text.find(key, at + 1)) {
@@ -364,7 +364,7 @@ base::Status Link::stream(const kube::Request& request,
     feed.ended = false;
     return base::Error{base::Code::kGone, "too old resource version"};
   }
-  // What was on its way is lost with the connection.
+  // Messages on their way are lost with the connection.
   if (is_partitioned()) {
     feed.stream.reset();
     feed.lines.clear();

@@ -217,7 +217,7 @@ void NodeAgent::tear_journal() {
   ++tally_.faults["journal torn"];
 }
 
-// Somebody removed the file, and the machine and its cgroups went on.
+// Removes the file, while the machine and its cgroups go on.
 void NodeAgent::lose_journal() {
   if (std::remove(journal_path_.c_str()) == 0) ++tally_.faults["journal lost"];
 }

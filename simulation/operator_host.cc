@@ -16,7 +16,7 @@ using std::chrono::seconds;
 // kubelet starts the container again; a replica that lost its Lease exits by itself.
 constexpr Time kComesBackAfter = seconds{1};
 constexpr Time kLongestWait = seconds{5};
-// For so long nobody must have led before a process leads whose clock is off.
+// The time without any leader before a process leads whose clock is off.
 constexpr Time kLeadAnyhowAfter = std::chrono::minutes{1};
 // A write takes up to 10 ms to the server, and its answer as long again. The loop runs up to 5 ms
 // after news has come, so that several pieces of news are sometimes handled together and sometimes
@@ -51,7 +51,7 @@ bool gives_a_place(const control::PatchStatus<kube::Job>& patch) {
   return patch.point == control::WritePoint::kReady && !before.empty() && before != now;
 }
 
-// Returns true for the status of a job that is no commit point.
+// Returns true for the status of a job that is not a commit point.
 bool only_informs(const control::Effect& effect) {
   const auto* patch = std::get_if<control::PatchStatus<kube::Job>>(&effect);
   return patch != nullptr && patch->point == control::WritePoint::kStatus;
@@ -447,8 +447,8 @@ control::Outcome OperatorHost::answer_to(const control::Effect& effect) {
   return outcome;
 }
 
-// Returns true if the active break answers this write before it is stored. Of the commit points
-// (architecture.md 3) only these have a break; each has a checker that must notice it.
+// Returns true if the active break answers this write before it is stored. Only these commit points
+// (architecture.md 3) have a break; each has a checker that must notice it.
 bool OperatorHost::is_answered_early(const control::Effect& effect) const {
   const auto* patch = std::get_if<control::PatchStatus<kube::Job>>(&effect);
   if (patch == nullptr) return false;

@@ -186,8 +186,8 @@ void add_followers(base::Prng& prng, Plan& plan) {
     const int pods = job.nodes + static_cast<int>(prng.below(2));
     const int completions = pods + 1 + static_cast<int>(prng.below(4));
     const Time work = between(prng, 1'500, 6'000);
-    // Of the batch group a third runs its pods all at once, and a sixth has no completions; of the
-    // others a sixth has pods that follow one another.
+    // A third of batch Jobs runs its pods all at once, and a sixth has no completions; a sixth of
+    // the other jobs has pods that follow one another.
     const bool is_queue = job.batch && kind == 5;
     const bool follows = job.batch ? kind >= 2 && kind <= 4 : kind == 0 && !job.wrong;
     if (!is_queue && !follows) continue;
@@ -258,8 +258,8 @@ std::string task_numbers(std::uint64_t shape, int count) {
   return "0-" + std::to_string(count - 1);
 }
 
-// A quarter of our jobs of one start are arrays, half of them with a throttle; up to three times
-// their users ask something of some of their tasks. What waits for one may wait for one of its
+// A quarter of kubegang Jobs with one start are arrays, half of them with a throttle; up to three
+// times their users ask something of some tasks. A job that waits for one may wait for one of its
 // tasks, and an array for the tasks of the same numbers.
 void add_arrays(base::Prng& prng, Plan& plan) {
   for (std::size_t i = 0; i < plan.jobs.size(); ++i) {

@@ -23,9 +23,9 @@ constexpr Time kClusterEvery = seconds{1};
 constexpr Time kAllEndsWithin = minutes{15};  // after the last fault
 constexpr Time kQuietBegins = seconds{110};   // after the last job has ended
 constexpr Time kQuietLasts = seconds{40};
-// Of World::run_until(), without any progress of time.
+// The most steps of World::run_until() without any progress of time.
 constexpr int kStepsAtOnceMax = 20'000;
-// Of users with a job whose init container never ends, after the faults.
+// The patience of users with a job whose init container never ends, after the faults.
 constexpr Time kPatience = minutes{2};
 // A leader follows no step of its clock beyond that.
 constexpr Time kFollowedStepMax = minutes{1};
@@ -156,8 +156,8 @@ json World::partition_spec(bool low) const {
   return spec;
 }
 
-// Creates the configuration, the account and both partitions. What exists already is refused with a
-// conflict and stays as it is, so that this also restores what an event deleted.
+// Creates the configuration, the account and both partitions. Existing objects are refused with a
+// conflict and stay as they are, so that this also restores what an event deleted.
 void World::furnish_policies() {
   const auto make = [&](const char* path, const char* kind, const char* name, const json& spec) {
     call(kube::Method::kPost, path,
@@ -245,7 +245,7 @@ void World::create_node_object(const std::string& name) {
 // 1. The plan's events, until faults end.
 // 2. All heals. All jobs must end within a time that no recovery needs.
 // 3. A while in which nothing happens: nothing may be written.
-// 4. What is stored at the end, and usage, are compared with what the programs did.
+// 4. The objects stored at the end, and usage, are compared with what the programs did.
 //
 // A finding ends the round at once, because consequences of it would be found, too.
 Outcome World::run() {
@@ -403,8 +403,8 @@ void World::step() {
   }
 }
 
-// What a leader that is well knows of pods is stored, and what it has nothing to write of is stored
-// as it wants it.
+// Checks that the knowledge of a well leader about pods is stored, and that all it has no write for
+// is stored as wanted.
 void World::check_stored(const control::ControlLoop& loop) {
   loop.for_each_clean([this](const std::string& uid, const kube::JobStatus& wanted) {
     ledger_.check_stored(uid, wanted);
@@ -532,8 +532,8 @@ void World::heal() {
   }
   for (auto& one : operators_) {
     one->clock().drift(0);
-    // To set a clock right is a step of it, and is felt like one: but for a far one, by which
-    // nobody leads, or nobody ends anything.
+    // To set a clock right is a step, and has its effects, but for a far one, by which no process
+    // leads or ends anything.
     const Time offset = one->clock().offset();
     if (std::chrono::abs(offset) <= kFollowedStepMax) {
       ledger_.fault(offset);
@@ -577,7 +577,7 @@ void World::let_go() {
     }
     json change = json::object();
     if (!control.empty()) change["control"] = control;
-    // What can never be, or waits for a job that nobody submits, its user does not wait for.
+    // Users do not wait for jobs that can never run or that wait for a job that never comes.
     const json status = job.value("status", json::object());
     const std::string reason = status.value("reason", "");
     const bool is_in_vain = reason == "DependencyNeverSatisfied" ||
@@ -632,7 +632,7 @@ void World::let_tasks_go(const json& job) {
   }
 }
 
-// Has `act` done after a time, by step(). What it refers to must live as long as the world does.
+// Has `act` done after a time, by step(). Its references must live as long as the world does.
 void World::later(Time after, std::function<void()> act) {
   later_.push_back({now_ + after, std::move(act)});
 }

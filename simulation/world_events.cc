@@ -98,7 +98,7 @@ bool World::needs_server(Act act) {
 // and `amount` to its own choices. An event that finds nothing to act on (a node that is off, a
 // cluster without programs) does nothing, and is then not counted as a fault.
 //
-// Every fault is told to the ledger, which allows for what it may cost.
+// Every fault is noted in the ledger, which allows for what it may cost.
 void World::perform(const Event& event) {
   // In plan.h acts stand in the order of those who act; each group ends with this one.
   struct Group {
@@ -185,7 +185,7 @@ void World::submit(const JobPlan& job, bool asks) {
         {"spec", spec}});
 }
 
-// The ledger is told of what ends or deletes a job, since only then may it be missing or cancelled.
+// The ledger hears of ends and deletions of jobs: only then may one be missing or canceled.
 void World::perform_user(const Event& event) {
   // `path` is our Job; `written` is what the user writes, which for a Job of the batch group is
   // another object. The other acts reach the Job that runs it, as long as that is its first
@@ -300,7 +300,7 @@ void World::perform_administrator(const Event& event) {
     call(kube::Method::kPatch, paths::kConfig, {{"spec", {{"timeSlice", slice}}}});
   } else if (event.act == Act::kChangeShare) {
     // In one of five cases turns end altogether: running gangs keep their nodes, and agents must
-    // thaw what has no timetable any more.
+    // thaw pods that no longer have a timetable.
     json share{{"policy", "Force"}, {"maxShare", 1 + event.amount % 4}};
     if (event.amount % 5 == 0) share = {{"policy", "Exclusive"}, {"maxShare", nullptr}};
     call(kube::Method::kPatch, paths::kLow, {{"spec", {{"overSubscribe", share}}}});
@@ -336,8 +336,8 @@ void World::close_node(const std::string& node, bool taint, bool closed) {
   ledger_.node_closes(node, taint, closed && stored.value("kind", "") == "Node");
 }
 
-// Others with rights on pods: a cleaner, a webhook, and somebody who deletes or changes a pod of
-// ours.
+// Others with rights on pods: a cleaner, a webhook, and a user who deletes or changes a job's
+// pod.
 void World::perform_others(const Event& event) {
   if (event.act == Act::kCleanPods) {
     clean_until_ = std::max(clean_until_, now_ + event.length);
@@ -408,8 +408,8 @@ void World::change_as_webhook(json& pod) {
   }
 }
 
-// A container of `kubectl debug` in one of the pods that run; it may have an image that nobody
-// finds.
+// A container of `kubectl debug` in one of the pods that run; it may have an image that does not
+// exist.
 void World::add_debug(std::uint64_t which, bool starts) {
   std::vector<std::pair<Kubelet*, std::string>> running;
   for (const Node& node : nodes_) {
@@ -437,7 +437,7 @@ void World::clean_up_pods() {
 
 // Deletes the partition "low" and makes it again, closes it in one of three ways, or leaves it one
 // node; after event.length all is as before. A deleted partition is the hardest of these: its
-// running jobs have no turns any more, and its timetables go.
+// running jobs no longer have turns, and its timetables go.
 void World::change_partition(const Event& event) {
   const auto set = [this](const json& spec) {
     call(kube::Method::kPatch, paths::kLow, {{"spec", spec}});
@@ -453,7 +453,7 @@ void World::change_partition(const Event& event) {
   }
   const json before = partition_spec(true);
   if (event.amount % 3 == 1) {
-    // Down: nothing starts. Drain: nothing is submitted. Inactive: neither. What runs goes on in
+    // Down: nothing starts. Drain: nothing is submitted. Inactive: neither. Running jobs go on in
     // all three.
     constexpr std::array kStates{"Down", "Drain", "Inactive"};
     set({{"state", kStates[event.amount / 3 % kStates.size()]}});
@@ -486,7 +486,7 @@ void World::delete_all(const std::string& collection, const std::string& each) {
   }
 }
 
-// kubegang goes with its CRDs, and so with all that was stored of it, and is installed anew: terms,
+// kubegang goes with its CRDs, and so with all its stored objects, and is installed again: terms,
 // revisions and job numbers begin again. Some agents see it, some are cut off meanwhile, some are
 // dead; these have journals of the time before. Batch Jobs stay, and are run again.
 void World::reinstall(const Event& event) {
@@ -660,9 +660,9 @@ void World::perform_link(const Event& event) {
   }
 }
 
-// Nobody reaches the API server, and those that act on it without a link wait (step()). What
-// watches had on their way is lost; in every other case so is their history, as after a restart of
-// the server's process.
+// The API server is unreachable, and parts that act on it without a link wait (step()). Events on
+// their way to watches are lost; in every other case so is their history, as after a restart of the
+// server's process.
 void World::stop_server(Time until, bool forgets) {
   ++tally_.faults["API server down"];
   down_until_ = std::max(down_until_, until);
@@ -703,7 +703,7 @@ void World::restore(Time as_of) {
   for (auto& one : operators_) one->kill(now_ + seconds{1});
 }
 
-// The clock may be an operator's, which is no node's.
+// The clock may be an operator's, which is not a node's.
 void World::perform_machine(const Event& event) {
   ledger_.fault(event.length);
   Node& node = node_of(event);
@@ -740,8 +740,8 @@ void World::perform_machine(const Event& event) {
   }
 }
 
-// By minutes or hours, so that it cannot be taken for time that has passed. What is accounted by
-// such a clock is not judged before it is right again, at the end of the faults.
+// By minutes or hours, so that it cannot be taken for time that has passed. Times by such a clock
+// are not judged before it is right again, at the end of the faults.
 void World::step_clock_far(const Event& event, HostClock& clock, bool is_operators) {
   ++tally_
         .faults[is_operators ? "clock of an operator stepped far" : "clock of a node stepped far"];

@@ -21,7 +21,7 @@ json conditions(std::initializer_list<const char*> types) {
 }
 
 // Goal: the operator writes the status of batch Jobs in steps that every API server takes. Both
-// servers must agree, since the operator's own tests run against ours alone.
+// servers must agree, since the operator's own tests run against the fake one alone.
 class BatchJobContract : public ApiServerContract {
  protected:
   std::string jobs(const std::string& name = "") const {
@@ -117,7 +117,7 @@ TEST_P(BatchJobContract, AStatusThatMayFollowIsTaken) {
       {"failed before it was started",
        nullptr,
        {{"startTime", kEarly}, {"conditions", conditions({"FailureTarget", "Failed"})}}},
-      // Conditions of other names are not checked, so ours can say what Kubernetes has no word for.
+      // Conditions of other names are not checked, so they may say what Kubernetes has no word for.
       {"a condition of our own", nullptr, {{"conditions", conditions({"kubegang.io/Waiting"})}}},
   };
   for (const Case& each : cases) {

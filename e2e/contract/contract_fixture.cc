@@ -9,7 +9,7 @@ namespace {
 
 constexpr const char* kCrds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
-// A kind that nobody else has, with a field for each feature of schemas that kubegang's own kinds
+// A kind of the tests' own, with a field for each feature of schemas that kubegang's own kinds
 // use; the tests' bounds and sentences are about these.
 json widget_crd() {
   const json text = {{"type", "string"}};
@@ -170,7 +170,7 @@ bool ApiServerContract::eventually(const std::function<bool()>& done) {
   // A real collector of garbage looks for new kinds every 30 s.
   const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds{is_real() ? 90 : 10};
   std::mutex mu;
-  // Nobody notifies it: it is a sleep.
+  // It is never notified: it is a sleep.
   std::condition_variable never;
   std::unique_lock lock{mu};
   while (!done()) {

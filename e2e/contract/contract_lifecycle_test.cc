@@ -140,7 +140,7 @@ TEST_P(ApiServerContract, APodOnANodeStaysUntilItsKubeletDeletesIt) {
   EXPECT_EQ(summary(events).back(), "DELETED a");
 }
 
-// There is no process to wait for: kubelet has told that all have ended.
+// There is no process to wait for: kubelet has reported that all have ended.
 TEST_P(ApiServerContract, AFinishedPodGoesAtOnce) {
   create(core("pods"), pod("a", "node-1"));
   merge_patch(core("pods", "a") + "/status", {{"status", {{"phase", "Succeeded"}}}});

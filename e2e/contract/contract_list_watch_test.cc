@@ -180,7 +180,7 @@ TEST_P(ApiServerContract, AVersionThatIsForgottenIsGone) {
   const std::string rv = list_rv(widgets());
   create(widgets(), widget("a"));
   create(widgets(), widget("b"));
-  // A real server cannot be told to forget, but version 1 was long ago.
+  // A real server cannot be made to forget, but version 1 was long ago.
   const std::string old = server_->compact() ? rv : "1";
   const auto events = watch_count(widgets() + "?watch=true&resourceVersion=" + old, 1);
   ASSERT_EQ(events.size(), 1U);

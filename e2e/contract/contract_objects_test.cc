@@ -44,7 +44,7 @@ TEST_P(ApiServerContract, GenerateNameMakesDifferentNames) {
   EXPECT_NE(first, second);
 }
 
-// A user who misspells a namespace must be told of that and not of the object.
+// A user who misspells a namespace must get a message about that and not about the object.
 TEST_P(ApiServerContract, CreationInAMissingNamespaceIsNotFound) {
   const Reply reply =
       post("/apis/contract.kubegang.io/v1/namespaces/no-such-namespace/widgets", widget("a"));

@@ -79,7 +79,7 @@ TEST_P(ApiServerContract, LegalValuesOfEveryTypePass) {
                      {"list", {"a", "a"}},
                      {"set", {"a", "b"}},
                      {"parts", {{{"name", "a"}}, {{"name", "b"}, {"value", "v"}}}}};
-  // What was sent is stored, without a change.
+  // The object is stored without a change.
   EXPECT_EQ(create(widgets(), widget("a", spec))["spec"], spec);
 }
 

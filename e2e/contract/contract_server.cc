@@ -17,7 +17,7 @@ namespace {
 class InProcessServer final : public ContractServer {
  public:
   kube::Transport& transport() override { return transport_; }
-  // Forgets the history, so that a watch from an old version is told 410 Gone.
+  // Forgets the history, so that a watch from an old version gets 410 Gone.
   bool compact() override {
     server_.compact();
     return true;
@@ -62,7 +62,7 @@ class HttpsServer final : public ContractServer {
   std::unique_ptr<kube::HttpTransport> transport_;
 };
 
-// A kube-apiserver that the person who starts the tests names. It cannot be told to compact its
+// A kube-apiserver that the person who starts the tests names. It cannot be made to compact its
 // history.
 class RealServer final : public ContractServer {
  public:

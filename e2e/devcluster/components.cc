@@ -109,7 +109,7 @@ std::vector<std::string> Components::names() const {
   return out;
 }
 
-// All are told first and share one deadline, so a stop takes as long as the slowest.
+// All get SIGTERM first and share one deadline, so a stop takes as long as the slowest.
 void Components::stop_all(base::Duration patience) {
   for (const std::string& name : names()) (void)signal(name, SIGTERM);
   const auto deadline = std::chrono::steady_clock::now() + patience;

@@ -298,7 +298,7 @@ Report Demo::measure(base::Instant alone_from, base::Instant alone_to,
     writes += write.kind.resource == "pods" || timetable_spec ? 1 : 0;
   }
   const auto nodes = static_cast<std::int64_t>(cluster_.config().nodes.size());
-  // At least one, so that a demo without any turn does not divide by zero; complaints() tells of
+  // At least one, so that a demo without any turn does not divide by zero; complaints() reports
   // that.
   const std::int64_t switches = std::max<std::int64_t>(1, (until - from) / options_.slice * nodes);
   // Writes of statuses of jobs and timetables do not count: run times are shown while jobs run.

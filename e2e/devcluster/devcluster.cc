@@ -322,7 +322,7 @@ base::Status Devcluster::start_api_server_again() {
   return front_end_->open_again();
 }
 
-// The page refuses every other user of the machine, root's browser or not.
+// The page refuses every other user of the machine, even root's browser.
 base::Result<std::string> Devcluster::start_page() {
   const std::string log = config_.directory + "/logs/page.log";
   std::vector<std::string> argv;

@@ -33,7 +33,7 @@ using os::CgroupVersion;
 constexpr int kExitFailed = 1;
 constexpr int kExitUsage = 2;
 constexpr std::chrono::milliseconds kSliceMin{100};
-// The least duration of a demo is reckoned from the moment at which both jobs are ready. The
+// The least duration of a demo counts from the moment at which both jobs are ready. The
 // newcomer's first turn is three boundaries and the lead of 3 s away at most (rule 6.6: a newcomer
 // waits for the second boundary), and a turn of each has to follow.
 constexpr std::chrono::seconds kLead{3};
@@ -83,7 +83,7 @@ std::string check_hostlist(const std::string& text) {
 
 // The configuration that the command line describes. Programs and CRDs are found from the place of
 // this program, so that it works in every build directory.
-// What is wrong here was not seen by the parser: a folder or the CRDs that are missing.
+// It finds faults that the parser does not: a folder or CRDs that are missing.
 Result<devcluster::DevclusterConfig> config_of(const Options& options) {
   devcluster::DevclusterConfig config;
   std::error_code error;
@@ -140,7 +140,7 @@ void say_how_to_look_inside(const Options& options, const std::string& page = ""
   std::fflush(stdout);
 }
 
-// What --apply and --first-job ask for. REQUIRES: no operator runs, which would give numbers.
+// Does what --apply and --first-job ask for. REQUIRES: no operator runs, which would give numbers.
 base::Status prepare(devcluster::Devcluster& cluster, const Options& options) {
   if (!options.apply.empty()) {
     const auto objects = devcluster::read_manifests(options.apply);

@@ -146,13 +146,13 @@ TEST_F(Program, LeavesNothingBehindAfterCtrlC) {
   EXPECT_TRUE(cgroups().empty());
 }
 
-// What the out-of-memory killer may do: nothing of the program itself can clean up.
+// As the out-of-memory killer does: nothing of the program itself can clean up.
 TEST_F(Program, LeavesNothingBehindWhenItIsKilled) {
   ASSERT_NO_FATAL_FAILURE(up());
   ASSERT_NO_FATAL_FAILURE(freeze_a_pod());
   std::vector<pid_t> pids;
   for (const std::string& cgroup : cgroups()) pids = os::processes_below(cgroup);
-  // Nobody handles SIGKILL, so another process has to clean up (guardian.h).
+  // SIGKILL cannot be handled, so another process must clean up (guardian.h).
   ASSERT_FALSE(pids.empty());
   ::kill(child_->pid, SIGKILL);
   EXPECT_TRUE(eventually([&] { return cgroups().empty(); }));

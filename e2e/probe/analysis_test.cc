@@ -81,8 +81,8 @@ TEST(Analysis, FindsAnOverlapOfOneMillisecondOnOneNode) {
   EXPECT_EQ(findings.overlap_max, dms(1));
 }
 
-// a runs until 4,230 on n2 while b's first turn begins at 4,200: b has been frozen before, so that
-// is no settling.
+// a runs until 4,230 on n2 while b's first turn begins at 4,200: b has been frozen before, so this
+// is not settling.
 TEST(Analysis, CountsTheIncumbentThatIsNotFrozenForItsFirstTimeAsOverlap) {
   Measurement measurement = turns();
   measurement.gangs[0].nodes["n2"][0].end = ms(4230);

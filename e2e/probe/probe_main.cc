@@ -1,6 +1,6 @@
 // kubegang-probe: a job's program that can say afterwards when it really ran (stamp_file.h).
 //
-// It works 0.2 ms of every millisecond, or as told. Where KUBEGANG_STAMP_FILE is set (the
+// It works 0.2 ms of every millisecond, or as asked. Where KUBEGANG_STAMP_FILE is set (the
 // devcluster does that for every container) it stamps that file, elsewhere it only works.
 #include <signal.h>
 #include <sys/prctl.h>

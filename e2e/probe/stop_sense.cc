@@ -42,7 +42,7 @@ StopSense::~StopSense() {
   ::syscall(SYS_io_destroy, events_);
 }
 
-// Sleeps that this class has not caused itself are stops; what it learns is kept until it is told.
+// Counts sleeps that this class has not caused as stops, which are kept until reported.
 void StopSense::count_stops() {
   const std::int64_t sleeps = sleeps_of_this_thread();
   is_stop_due_ = is_stop_due_ || sleeps != sleeps_;

@@ -255,7 +255,7 @@ void Scenario::expect_strict_turns(Instant from, Instant to,
     if (count < job_names.size()) continue;  // not all of them share it
     const std::vector<std::string> slots = owners_of_slots(node, from, to, job_names);
     const Instant begin = base::boundary_at_or_after(from, options_.slice);
-    // Which job begins, by the first slot that had one owner.
+    // The job that begins, by the first slot that had one owner.
     std::optional<std::size_t> offset;
     std::size_t checked = 0;
     for (std::size_t i = 0; i < slots.size(); ++i) {
@@ -297,12 +297,12 @@ std::vector<std::set<std::string>> Scenario::cycle_of(const std::string& node) {
 }
 
 // Expects by the cgroups that jobs of `taking_turns` were each seen frozen and running on the node,
-// and those of `never_stopped` never frozen: the kernel's view, for jobs whose processes are no
+// and those of `never_stopped` never frozen: the kernel's view, for jobs whose processes are not
 // probes.
 void Scenario::expect_frozen_in_turn(const std::string& node,
                                      const std::vector<std::string>& taking_turns,
                                      const std::vector<std::string>& never_stopped) {
-  // Of one job's pod on the node: how it was seen so far.
+  // How one job's pod on the node was seen so far.
   struct Seen {
     std::string cgroup;
     bool frozen = false, running = false;

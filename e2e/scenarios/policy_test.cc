@@ -23,7 +23,7 @@ using Slot = std::set<std::string>;
 // Jobs whose turns are read from objects and cgroups need no probe.
 const Names kForever = {"sleep", "1000"};
 
-// What a user may ask of a configuration and can only be seen with processes: that the job which
+// Tests of what a user may ask of a configuration and only processes can show: that the job which
 // should stand still does, and the one that should not is left alone. Decisions by themselves are
 // the scheduler's tests.
 class PolicyScenario : public Scenario {
@@ -97,7 +97,7 @@ class PolicyScenario : public Scenario {
     EXPECT_TRUE(devcluster::eventually(matches, seconds{20}))
         << on << " has " << testing::PrintToString(last);
   }
-  // The CPUs that the node's agent is told to bind the job's pod to.
+  // Returns the CPUs to which the node's agent must bind the job's pod.
   std::string cpuset_of(const std::string& name, const std::string& on) {
     const json pod = pod_on(name, on);
     if (pod.is_null()) return "?";
@@ -181,7 +181,7 @@ TEST_F(PolicyScenario, CpusAreCountedWithoutAffinity) {
   const Names names = submit_example();
   ASSERT_NO_FATAL_FAILURE(wait_all_ready(names));
   for (const std::string& name : names) EXPECT_EQ(cpuset_of(name, "n12"), "") << name;
-  // Which jobs run together depends on which was ready first; it is the same on all nodes.
+  // The order in which jobs became ready decides which run together; it is the same on all nodes.
   std::vector<Slot> cycle;
   const auto each_has_two_of_three = [&] {
     cycle = cycle_of("n12");

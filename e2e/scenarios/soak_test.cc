@@ -1,6 +1,6 @@
 // make soak: real processes and real freezes for an hour (SOAK_MINUTES), while operators, agents
-// and the API server are killed, and users submit, suspend, requeue, cancel and delete jobs. What
-// the campaign (simulation/) does in virtual time, on a kernel. Clocks are left alone.
+// and the API server are killed, and users submit, suspend, requeue, cancel and delete jobs. Does
+// what the campaign (simulation/) does in virtual time, on a kernel. Clocks are left alone.
 //
 // The devcluster's API server is a part of this process. From outside its death looks like that of
 // a process (Devcluster::kill_api_server); what this test and the kubelets ask goes on.
@@ -24,8 +24,8 @@ namespace fs = std::filesystem;
 
 // Enough to fill three nodes several times over, so that jobs wait, take turns and are preempted.
 constexpr std::size_t kJobsMax = 6;  // that have not ended
-// Of a pod whose job is said to run: a rotation is 1.2 s; an agent is away for up to 4 s, the API
-// server for 5, and then a leader has to be found.
+// The longest freeze of a pod whose job is said to run: a rotation is 1.2 s; an agent is away for
+// up to 4 s, the API server for 5, and then a leader has to be found.
 constexpr Duration kFrozenMax = seconds{30};
 // For the last jobs, of up to 5 s of work each, after everything is whole again.
 constexpr seconds kAllEndWithin{300};
@@ -41,7 +41,7 @@ std::int64_t number_in(const char* variable, std::int64_t otherwise) {
 // ones, and a look at all jobs. So the test itself changes nothing while it looks.
 class Soak : public Scenario {
  protected:
-  // What this test has asked of a job: an end that it has not asked for must be Completed.
+  // A job as this test has asked for it: an end that it has not asked for must be Completed.
   struct Submitted {
     int nodes = 1;
     bool cancelled = false, deleted = false, ended = false;
@@ -126,7 +126,7 @@ class Soak : public Scenario {
     down_until_[name] = now() + away;
     did(name.starts_with("operator") ? "operator killed" : "agent killed");
   }
-  // Its supervisor goes on.
+  // Kills the worker; the supervisor goes on.
   void kill_worker(const std::string& agent) {
     const std::vector<pid_t> all = cluster_->components().processes(agent);
     const pid_t main = cluster_->components().pid(agent);
@@ -211,7 +211,7 @@ class Soak : public Scenario {
     looked("one start at a time");
     EXPECT_LE(starts.size(), 1U) << name << " runs twice";
   }
-  // A job that completed has done its work on each of its nodes, and a job that was not cancelled
+  // A job that completed has done its work on each of its nodes, and a job that was not canceled
   // completes.
   void look_at_verdict(const std::string& name, const Submitted& one, kube::JobState state) {
     looked("verdict");
@@ -259,8 +259,8 @@ class Soak : public Scenario {
       act();
     }
   }
-  // Nothing fails any more, users let go what they hold: all jobs end.
-  // A job that is lost by a fault would never end, so this is the proof that none was.
+  // Nothing fails from now on, users release what they hold: all jobs end. A job that is lost by a
+  // fault would never end, so this is the proof that none was.
   void heal() {
     start_api_server_again();
     down_until_.clear();

@@ -61,7 +61,7 @@ std::string strip_line(const NodeStrip& strip, std::size_t name_width, const Ter
   return line;
 }
 
-// Which sign is which job. The rare sign for several jobs is explained only if the picture has it.
+// Explains the jobs' signs. The rare sign for several jobs only appears if the picture has it.
 std::string legend(const Picture& picture, std::size_t name_width, const Terminal& terminal) {
   std::string line = std::string(name_width + 1, ' ');
   for (std::size_t i = 0; i < picture.jobs.size(); ++i) {

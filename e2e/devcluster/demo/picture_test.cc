@@ -114,7 +114,7 @@ TEST(Report, OnlyRemarksOnSkewAndLossOfABusyMachine) {
   EXPECT_FALSE(complaints(report)[0].hard);
 }
 
-// Nobody understands that -5.38 % of some work was lost.
+// A loss of -5.38 % of some work is hard to understand.
 TEST(Report, ShowsNoLossBelowNothing) {
   Report report = good_report();
   const auto line = [&] {

@@ -71,10 +71,10 @@ json report_json(const Report& report) {
           {"jobs", std::move(jobs)}};
 }
 
-// Compares the figures with what is promised. In the order of importance; all that apply are told,
-// because one cause often shows in several figures.
-// For example, of a window of 60 s with slices of 2 s: each gang should have run 30 s, and 29.4 s
-// beside 30.2 s is fine, as the difference is less than one second.
+// Compares the figures with what is promised. Returns all complaints that apply, by importance,
+// because one cause often shows in several figures. For example, in a window of 60 s with slices of
+// 2 s each gang should have run 30 s, and 29.4 s beside 30.2 s is fine, as the difference is less
+// than one second.
 std::vector<Complaint> complaints(const Report& report) {
   const probe::Findings& found = report.findings;
   std::vector<Complaint> out;
@@ -140,7 +140,7 @@ std::vector<std::string> report_lines(const Report& report) {
                   millis(found.gap_micros.p99) + " (p99)");
   lines.push_back("skew between the nodes " + millis(found.skew_micros.p50) + " (p50), " +
                   millis(found.skew_micros.p99) + " (p99)");
-  // A little less than nothing is within what can be measured; much less is no measurement, and
+  // A little less than nothing is within what can be measured; much less is not a measurement, and
   // complaints() says why.
   const bool is_lost_known = found.lost_percent >= -kLostPercentMax;
   lines.push_back((is_lost_known

@@ -37,7 +37,7 @@ base::Status delete_pod_now(const kube::Client& client, const kube::Pod& pod) {
   const base::Status status =
       client.remove<kube::Pod>(kube::key_of(pod.metadata),
                                {.uid = pod.metadata.uid, .grace_period = std::chrono::seconds{0}});
-  // A conflict: another pod has the name by now, ours is gone.
+  // A conflict: another pod has the name by now, this one is gone.
   if (!status.ok() && status.error().code == Code::kConflict) {
     return Error{Code::kNotFound, status.error().message};
   }

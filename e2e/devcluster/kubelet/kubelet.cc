@@ -24,7 +24,7 @@ namespace devcluster {
 namespace {
 
 // How this kubelet is built. Decisions about one pod are in PodMachine, which knows neither
-// processes nor the API: it is told what happened and returns actions. This class carries the
+// processes nor the API: it gets what happened and returns actions. This class carries the
 // actions out (carry_out()), tells the machine the outcomes, and keeps everything that can fail and
 // be tried again: writes to the API stay due in `Pod` until they succeed, cgroups stay in
 // `garbage_` until they can be removed.
@@ -349,8 +349,8 @@ void Kubelet::admit(Pod& pod) {
   }
 }
 
-// Returns why kubelet's admission says no, as a reason and a message; nullopt if the pod fits. What
-// is in use is summed up again: a node has few pods here.
+// Returns why kubelet's admission says no, as a reason and a message; nullopt if the pod fits. The
+// use is summed up again each time: a node has few pods here.
 std::optional<std::pair<std::string, std::string>> Kubelet::refusal(const kube::Pod& pod) const {
   const std::string policy = pod.spec.restart_policy.value_or("Always");
   if (policy != "Never") {
@@ -413,7 +413,7 @@ void Kubelet::carry_out(Pod& pod, Actions actions) {
     }
   }
   // The log may end for its readers, and the pod's cgroup go, only when the last process has ended.
-  // A removal that is due counts as an end: no container will start any more.
+  // A removal that is due counts as an end: no further container will start.
   const bool over = (pod.machine.ended() || pod.removal_is_due) && !pod.machine.anything_runs();
   pod.log_ended->store(over);
   if (over && pod.cgroup_made) {
@@ -432,7 +432,7 @@ base::Result<SpawnSpec> Kubelet::container_command(Pod& pod, ContainerIndex inde
                                   container.name + " needs a command");
   }
   const kube::ObjectMeta& meta = pod.object->metadata;
-  // What file names in the environment of all containers may refer to, such as that of the stamps.
+  // Variables for file names in the environment of containers, such as that of the stamps.
   const std::map<std::string, std::string> identity{
       {"NAMESPACE", meta.ns}, {"POD", meta.name}, {"NODE", pod.node()}};
   std::map<std::string, std::string> merged{
@@ -505,13 +505,13 @@ Actions Kubelet::start_container(Pod& pod, ContainerIndex index) {
     const std::lock_guard lock{mutex_};
     running_[running_key(pod, index)] = {*command, child->pid};
   }
-  // The machine is told afterwards, so a signal that it asks for finds the child.
+  // The machine gets the start afterwards, so a signal that it asks for finds the child.
   pod.children[index] = std::move(child).value();
   return pod.machine.started(index, id, now());
 }
 
 // A container ends with its first process. Processes that are left in its cgroup are killed with
-// the cgroup (collect_garbage). Of a node without power nothing is told: its pods fail when it is
+// the cgroup (collect_garbage). A node without power reports nothing: its pods fail when it is
 // back.
 void Kubelet::reap_children() {
   // All children are asked in each step. A pidfd that has become readable is what ended the wait.
@@ -532,7 +532,7 @@ void Kubelet::reap_children() {
       const std::string directory =
           pod_directory(*pod->object) + "/" + container_id(*pod->object, index);
       if (os::cgroup_exists(directory)) garbage_.insert(directory);
-      // The machine is told by node_rebooted() later, which gives these containers the exit code
+      // node_rebooted() follows later, which gives these containers the exit code
       // that kubelet gives them.
       if (nodes_.find(pod->node())->second.fault == NodeFault::kPoweredOff) continue;
       carry_out(*pod, pod->machine.exited(index, *exit, now()));
@@ -612,8 +612,8 @@ void Kubelet::write_image_event(const Pod& pod) {
     config_.log(status.error().with_context("event of " + pod.object->metadata.name).message);
 }
 
-// In a real cluster the node controller writes Unknown for a kubelet that is not heard of. Here is
-// no such controller, so the fault and its end write it.
+// In a real cluster the node controller writes Unknown for a silent kubelet. Here is no such
+// controller, so the fault and its end write it.
 void Kubelet::write_node_ready(const std::string& node, bool ready) {
   const base::Status status =
       client_.patch_status<kube::Node>({.name = node}, node_ready_patch(ready, clock_.wall()))

@@ -160,7 +160,7 @@ TEST_P(KubeletTest, RunsAPodToItsEndAndKeepsItsLog) {
   EXPECT_TRUE(eventually([&] { return !os::cgroup_exists(cgroup_of("a")); }));
 }
 
-// What JobReady is read from: containers that are ready, with the instant at which they started.
+// JobReady is read from these: containers that are ready, with the instant of their start.
 TEST_P(KubeletTest, ReportsAPodThatRuns) {
   run("a", "sleep 1000");
   ASSERT_TRUE(becomes("a", "Running"));

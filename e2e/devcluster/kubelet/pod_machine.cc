@@ -151,8 +151,8 @@ Actions PodMachine::admit(Now now) {
   return go_on();
 }
 
-// The node has no room. The pod is Failed without a container that ever ran, and whoever made it
-// has to make another.
+// The node has no room. The pod is Failed without a container that ever ran, and its maker must
+// make another.
 Actions PodMachine::refuse(std::string reason, std::string message, Now now) {
   admitted_at_ = now.wall;
   refused_ = true;
@@ -235,7 +235,7 @@ Actions PodMachine::tick(Now now) {
 }
 
 // Everything that had not ended has failed with the machine. SOURCE: kubelet reports a container
-// that is not there any more after its own start as ContainerStatusUnknown.
+// that is gone after its own start as ContainerStatusUnknown.
 Actions PodMachine::node_rebooted(Now now) {
   for (std::size_t i = 0; i < records_.size(); ++i) {
     ContainerRecord& entry = records_[i];

@@ -11,7 +11,7 @@ using kube::PodPhase;
 using std::chrono::seconds;
 using testing::ElementsAre;
 
-// PodMachine is pure: each test tells it what happened, and compares the actions that it returns
+// PodMachine is pure: each test passes it what happened, and compares the actions that it returns
 // and the phase. Init containers have the first indexes.
 
 ContainerIndex index(std::int32_t value) {
@@ -22,7 +22,7 @@ Now at(int second) {
   return {base::Instant{seconds{1000 + second}}, base::Duration{seconds{second}}};
 }
 
-// A pod with so many init containers and containers; nothing else of it is read.
+// Makes a pod with these numbers of init containers and containers; nothing else of it is read.
 std::shared_ptr<const kube::Pod> pod(std::size_t init_count, std::size_t containers_count) {
   kube::Pod out{.metadata = {.name = "a-0", .ns = "default", .uid = "u"}};
   out.spec.init_containers.resize(init_count);
@@ -169,7 +169,7 @@ TEST(PodMachine, FailsAfterARebootOfItsNode) {
   machine.started(index(0), "a", at(0));
   EXPECT_THAT(machine.node_rebooted(at(9)), ElementsAre(WriteStatus{}));
   EXPECT_EQ(machine.phase(), PodPhase::kFailed);
-  // Nobody has seen it end, so its exit code is not known: kubelet writes 255.
+  // Its end was not seen, so its exit code is not known: kubelet writes 255.
   EXPECT_EQ(machine.records()[0].exit.exit_code, 255);
 }
 

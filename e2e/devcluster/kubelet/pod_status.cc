@@ -9,15 +9,15 @@
 
 // From the machine of a pod (pod_machine.h) to the status that a real kubelet would write. The
 // operator and the agent must not notice the difference, so whatever they read is as kubelet has
-// it: reasons, times in whole seconds, which fields are absent. What they do not read is left at
-// the least that the API accepts.
+// it: reasons, times in whole seconds, which fields are absent. Fields that they do not read are
+// left at the least that the API accepts.
 namespace devcluster {
 namespace {
 
 using nlohmann::json;
 using State = ContainerRecord::State;
 
-// Of a real kubelet, with a suffix: the version of the Kubernetes that the other e2e tests run on.
+// The version of Kubernetes that the other e2e tests run on, with a suffix.
 constexpr const char* kKubeletVersion = "v1.34.0-kubegang-devcluster";
 
 // "<runtime>://<id>" as from a container runtime; "" for a container that never started.
@@ -54,7 +54,7 @@ json container_state(const ContainerRecord& record) {
   return json::object();
 }
 
-// What one container says, in the order of the fields that kubectl describe shows. Restarts and
+// The status of one container, in the order of the fields that kubectl describe shows. Restarts and
 // last states do not exist here: each container runs once.
 // `index` counts init containers first.
 json container_status(const PodMachine& pod, std::size_t index) {

@@ -121,8 +121,8 @@ UNSANITIZED void enter_view(const ChildPlan& plan) {
 }
 
 // Everything between clone3 and exec, in this order: the cgroup first, because no instruction of
-// the program may run outside it; signals before the file descriptors, since a handler of ours
-// could touch those; exec last.
+// the program may run outside it; signals before the file descriptors, since a handler of this
+// program could touch those; exec last.
 [[noreturn]] UNSANITIZED void run_child(const ChildPlan& plan) {
   // "0" is the writer itself. In a frozen cgroup the write returns after the thaw only (freezer.md
   // 2.5).
@@ -212,7 +212,7 @@ base::Result<Child> clone_child(const SpawnSpec& spec, ChildPlan plan) {
     if (!cgroup.is_open()) return failure_error(spec, {Step::kCgroup, errno});
     plan.procs_fd = cgroup.get();
   }
-  // The child must not run a handler of ours before it has reset them.
+  // The child must not run a handler of this program before it has reset them.
   sigset_t all{};
   sigset_t before{};
   ::sigfillset(&all);

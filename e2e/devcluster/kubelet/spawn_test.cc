@@ -16,8 +16,8 @@ namespace {
 
 using testing::HasSubstr;
 
-// Goal: a container's process has exactly what its spec says and nothing of ours, and is in its
-// cgroup from its first instruction on; a process outside would never be frozen with its pod.
+// Goal: a container's process has exactly what its spec says and nothing of this program, and is in
+// its cgroup from its first instruction on; a process outside would never be frozen with its pod.
 class Spawn : public testing::Test {
  protected:
   void SetUp() override {
@@ -58,7 +58,7 @@ TEST_F(Spawn, RunsTheCommandWithItsEnvironmentDirectoryAndOutput) {
   EXPECT_EQ(output(), "value\n" + directory_ + "\nproblem\n");
 }
 
-// What a pod sees at a path, and its host name, are not the machine's, and the machine keeps its
+// A pod has its own paths and host name, and the machine keeps its
 // own.
 TEST_F(Spawn, HasMountsAndAHostNameOfItsOwn) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root to mount";
@@ -146,8 +146,8 @@ TEST_P(SpawnIntoCgroup, IsThereBeforeItsProgramBegins) {
   EXPECT_FALSE(os::cgroup_exists(root->path));
 }
 
-// At the end of a demo pods are mostly frozen; processes that survived would hold their cgroup for
-// ever.
+// At the end of a demo pods are mostly frozen; processes that survived would hold their cgroup
+// forever.
 TEST_P(SpawnIntoCgroup, FrozenProcessesDieWhenTheCgroupIsDestroyed) {
   const auto root =
       os::make_cgroup_root(GetParam(), "kubegang-spawn-test-" + std::to_string(getpid()));

@@ -23,7 +23,7 @@ constexpr std::size_t kTokenBytes = 1100;
 constexpr base::Duration kQuiet = std::chrono::milliseconds{700};
 constexpr base::Duration kLook = std::chrono::milliseconds{50};
 
-// What a real server adds to each pod: defaults, and a service account's token.
+// Adds what a real server adds to each pod: defaults, and a service account's token.
 void add_defaults(json& pod) {
   json& spec = pod["spec"];
   // As the server's defaulting does: what is there stays.

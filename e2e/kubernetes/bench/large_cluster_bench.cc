@@ -1,8 +1,8 @@
-// What a large cluster costs that runs little of ours, and what it costs to look at much of ours:
+// Measures a large cluster with few jobs, and what it costs to look at many jobs:
 //
-// 1. the operator beside nodes and pods of others: CPU time and memory until it is ready, CPU time
-//    of a minute in which others' pods start and end all the time
-// 2. `kubectl gang queue`: one call, with what it asks for
+// 1. the operator beside other nodes and pods: CPU time and memory until it is ready, CPU time of a
+// minute in which other pods start and end all the time 2. `kubectl gang queue`: one call, with
+// what it asks for
 //
 //   build/bin/large_cluster_bench [pods NODES PODS PER_SECOND] [queue NODES JOBS] [up NODES JOBS]
 //       default: pods 10000 50000 100 queue 5000 20000
@@ -49,7 +49,7 @@ double seconds_of(base::Duration duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
-// Of this process, which is the server, or of its children that have ended.
+// Returns the CPU time of this process, which is the server, or of its children that have ended.
 double cpu_seconds_of(int whom) {
   rusage spent{};
   ::getrusage(whom, &spent);
@@ -228,7 +228,7 @@ class LargeCluster {
   }
 
  private:
-  // Of all threads, and of each that took a part that shows.
+  // Prints the CPU time of all threads, and of each that took a part that shows.
   static void report(const char* what, const ThreadTimes& before, pid_t pid) {
     constexpr double kShows = 0.02;  // seconds
     double all = 0;
@@ -275,7 +275,7 @@ struct Measurement {
   int per_second = 0;
 };
 
-// Returns nothing if the words are not a list of measurements.
+// Returns nullopt if the words are not a list of measurements.
 std::optional<std::vector<Measurement>> parse(const std::vector<std::string>& words) {
   std::vector<Measurement> out;
   for (std::size_t i = 0; i < words.size();) {

@@ -1,7 +1,7 @@
-// What a launch costs the operator: CPU time per pod of the real program, by its threads, against
-// the in-memory API server of the tests on the loopback (TLS, a service account's token, pods with
-// the defaults and managedFields of a real server). That server answers at once and in a process of
-// its own, so no other load of a control plane is in the figures.
+// Measures what a launch costs the operator: CPU time per pod of the real program, by its threads,
+// against the in-memory API server of the tests on the loopback (TLS, a service account's token,
+// pods with the defaults and managedFields of a real server). That server answers at once and in a
+// process of its own, so no other load of a control plane is in the figures.
 //
 //   build/bin/operator_launch_bench [JOBSxPODS...]     default: 500x1 50x20 2x500
 //
@@ -64,7 +64,7 @@ class Launch {
       return kubelets_.running() == static_cast<std::size_t>(shape.pods());
     };
     if (Status s = server_.api().wait_until("all pods run", all_run); !s.ok()) return s;
-    // What follows from the last pod, such as its job's status, is part of it.
+    // Consequences of the last pod, such as its job's status, are part of it.
     server_.wait_until_quiet();
     const ThreadTimes after = thread_times(run->pid());
     const auto metrics_after = run->metrics();

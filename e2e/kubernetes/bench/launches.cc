@@ -14,7 +14,7 @@
 #include "e2e/kubernetes/bench/fake_cluster.h"
 #include "e2e/kubernetes/bench/operator_run.h"
 
-// What a launch costs is told by comparison: the ways of launches.h make the same pods on the same
+// A comparison shows what a launch costs: the ways of launches.h make the same pods on the same
 // server within minutes, each alone. The plain client is the floor, since no operator can make pods
 // with fewer requests than one for each; what a way needs beyond it is its own. Ratios of CPU time
 // are the figures to look at on a machine that is busy, those of times on one that is idle.
@@ -61,7 +61,7 @@ json divided(const json& counts, int things) {
 
 }  // namespace
 
-// Of the control plane's processes, of the operator if it runs, and of this one.
+// Reads the control plane's processes, the operator if it runs, and this one.
 Launches::Counts Launches::cpu_by_process(pid_t operator_pid) const {
   Counts out;
   for (const auto& file : std::filesystem::directory_iterator{options_.state + "/pids"}) {
@@ -263,8 +263,8 @@ Status Launches::keep(const Shape& shape, const char* name, base::Result<json> f
   return {};
 }
 
-// Of each of `ways` to each of `bases`, by both times, and by CPU time, which a busy machine spoils
-// less. REQUIRES: all of them are in `row`.
+// Compares each of `ways` to each of `bases`, by both times, and by CPU time, which a busy machine
+// spoils less. REQUIRES: all of them are in `row`.
 void Launches::compare(const std::vector<std::string>& ways, const std::vector<std::string>& bases,
                        json& row) {
   for (const std::string& way : ways) {
@@ -305,7 +305,7 @@ Status Launches::measure_limits(const Shape& shape, std::vector<json> pods, json
       if (i % each == 0) {
         return api_.call(Method::kPost, gang_jobs_path(kLimitJobs), jobs[job]).status();
       }
-      // Of the i things before this one, job + 1 are Jobs.
+      // job + 1 of the i things before this one are Jobs.
       return api_.call(Method::kPost, pods_path(kLimitJobs), pods[i - job - 1]).status();
     });
   };

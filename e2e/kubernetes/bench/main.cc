@@ -99,7 +99,7 @@ Status run(const Options& options) {
   if (wanted("adopted")) {
     const Shape shape = kAdoptedShape.scaled(options.scale);
     json row;
-    // What was measured is kept even if this step failed in the middle.
+    // The measurements are kept even if this step failed in the middle.
     const Status s = launches.measure_adopted(shape, row);
     figures["adopted"].push_back(std::move(row));
     write(options, figures);

@@ -159,7 +159,7 @@ base::Result<json> ManyJobs::run_beside() {
   return row;
 }
 
-// Submitted, ready, cancelled, gone.
+// Submitted, ready, canceled, gone.
 Status ManyJobs::lives_of_others(int run) {
   const std::string path = gang_jobs_path(kBeside);
   std::vector<json> jobs;

@@ -50,7 +50,7 @@ base::Result<std::map<std::string, double>> OperatorRun::metrics() {
   return out;
 }
 
-// Of counters and sums only; what goes up and down says nothing as a difference.
+// Returns the growth of counters and sums only; differences of gauges mean nothing.
 nlohmann::json OperatorRun::growth(const std::map<std::string, double>& before,
                                    const std::map<std::string, double>& after) {
   nlohmann::json out = nlohmann::json::object();

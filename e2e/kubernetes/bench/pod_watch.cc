@@ -23,7 +23,7 @@ PodWatch::PodWatch(kube::Transport& transport, const kube::Clock& clock, std::st
 
 // One session. A server that is short of CPU time ends those that do not take its events at once.
 // After a session that ended in order the next one goes on at the last version: a pod that came to
-// life between the two is told later, by 20 ms and the time of a request.
+// life between the two is seen later, by 20 ms and the time of a request.
 void PodWatch::watch(kube::Transport& transport, const std::string& ns, std::stop_token stop) {
   std::string path = "/api/v1/namespaces/" + ns + "/pods?watch=true&timeoutSeconds=14400";
   if (!version_.empty()) path += "&resourceVersion=" + version_;
@@ -39,7 +39,7 @@ void PodWatch::watch(kube::Transport& transport, const std::string& ns, std::sto
       },
       stop);
   if (stop.stop_requested()) return;
-  // After an error nobody knows which events were lost: the next session begins with all pods, and
+  // After an error it is unknown which events were lost: the next session begins with all pods, and
   // sets keep each of them from being counted twice.
   if (!ended.ok()) version_.clear();
   {

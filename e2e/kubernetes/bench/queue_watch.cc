@@ -11,8 +11,8 @@
 // The API server's CPU time is measured in windows of 40 s: one without watchers, one with ten,
 // three times, each pair close together, because what the server needs by itself drifts over
 // minutes. Each window's load is in cores, and one watcher's share is a tenth of the difference of
-// the medians. What the watchers need for their first lists falls between the two windows and is
-// told apart: a queue that is watched for hours lists once.
+// the medians. The watchers' first lists fall between the two windows and are shown apart: a queue
+// that is watched for hours lists once.
 //
 // All of it happens twice: with turns alone, which cause no write and so no event for a watcher,
 // and with five jobs a second that end while others come.
@@ -34,7 +34,7 @@ constexpr int kWatchers = 10;  // one costs less than the noise
 constexpr int kRounds = 3;     // of a window without and one with watchers
 // Long against the ticks of /proc, and against the operator's periods of seconds.
 constexpr seconds kWindow{40};
-// What a launch leaves to be done goes on for minutes.
+// Work that a launch leaves goes on for minutes.
 constexpr seconds kSettled{180};
 // Until the first lists are over, and the first tables printed.
 constexpr seconds kListed{20};

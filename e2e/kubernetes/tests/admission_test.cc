@@ -300,7 +300,7 @@ TEST_F(Admission, TheAgentsProcessesHaveOnlyWhatTheyNeed) {
     EXPECT_EQ(status.at("NoNewPrivs:"), "1");
     // 2: a filter is in force.
     EXPECT_EQ(status.at("Seccomp:"), "2");
-    // Of the cgroups it can write those of pods only.
+    // It can write only the cgroups of pods.
     std::ifstream mounts{proc + "/mountinfo"};
     int writable_cgroups = 0;
     for (std::string line; std::getline(mounts, line);) {

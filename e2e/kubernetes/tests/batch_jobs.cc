@@ -67,7 +67,7 @@ std::string BatchJobs::condition(const std::string& name, const std::string& typ
   return "";
 }
 
-// By the label that Kubernetes gives to the pods of a Job, whoever runs it.
+// By the label that Kubernetes gives to the pods of any Job.
 std::vector<json> BatchJobs::pods_of(const std::string& name) {
   return list("/api/v1/namespaces/" + ns_ +
               "/pods?labelSelector=batch.kubernetes.io/job-name=" + name);

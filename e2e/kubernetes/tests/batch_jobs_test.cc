@@ -41,7 +41,7 @@ TEST_F(BatchJobs, TakeTurnsWithAGangOfOurs) {
   ASSERT_NO_FATAL_FAILURE(wait_ready("other"));
   ASSERT_NO_FATAL_FAILURE(wait_for_turns({"train", "other"}));
   EXPECT_EQ(count("train", "active"), 3) << "frozen pods are active";
-  remove(batch_path("train"), {{"propagationPolicy", "Background"}});  // it would make its Job anew
+  remove(batch_path("train"), {{"propagationPolicy", "Background"}});  // it would remake its Job
 }
 
 // Where a user of batch Jobs looks: a condition of the Job, and `explain job/NAME`.
@@ -86,7 +86,7 @@ TEST_F(BatchJobs, FailAtTheirDeadline) {
   EXPECT_EQ(condition("late", "Failed"), "True: DeadlineExceeded");
 }
 
-// Kubernetes' suspend is not ours: the pods go, and the next start begins from nothing.
+// Kubernetes' suspend is not kubegang's: the pods go, and the next start begins from nothing.
 TEST_F(BatchJobs, HaveNoPodsWhileTheyAreSuspended) {
   ASSERT_NO_FATAL_FAILURE(apply(batch_job("train", 2, "sleep 5", {{"suspend", true}})));
   ASSERT_NO_FATAL_FAILURE(wait_until(
@@ -110,8 +110,8 @@ TEST_F(BatchJobs, HaveNoPodsWhileTheyAreSuspended) {
   ASSERT_EQ(wait_for("train", "Complete").exit_code, 0) << status("train").dump(1);
 }
 
-// Two at a time of five. What runs is told while it runs; who has succeeded keeps its log, and an
-// index that fails in the first attempt is the only one of those two that the second runs again.
+// Two at a time of five. Running pods count while they run; successful ones keep their logs, and of
+// an attempt's two indexes only the failed one is run again by the next.
 TEST_F(BatchJobs, FollowOneAnotherUntilEnoughHaveSucceeded) {
   // Index 3 fails once: the mark outlives the pod, so the second try finds it. It fails a second
   // after index 2 has succeeded, since the end of the gang takes the pod of a member that is just
@@ -211,7 +211,7 @@ TEST_F(BatchJobs, GoOnAsJobsOfOursWhenTheyAreOrphaned) {
 }
 
 // Kubernetes' TTL controller deletes Jobs whose status says when they ended, so it must be able to
-// read ours.
+// read kubegang's.
 TEST_F(BatchJobs, AreDeletedAfterTheirTimeToLive) {
   ASSERT_NO_FATAL_FAILURE(apply(batch_job("short", 2, "true", {{"ttlSecondsAfterFinished", 1}})));
   ASSERT_NO_FATAL_FAILURE(
@@ -219,7 +219,7 @@ TEST_F(BatchJobs, AreDeletedAfterTheirTimeToLive) {
   expect_gone("short");
 }
 
-// Of the CronJob's two Jobs it keeps none: its controller has seen them end.
+// The CronJob keeps none of its two Jobs: its controller has seen them end.
 TEST_F(BatchJobs, OfACronJobRunAndGo) {
   // A CronJob's template has neither a name nor a namespace.
   json job = batch_job("unused", 2, "sleep 1");
@@ -247,7 +247,7 @@ TEST_F(BatchJobs, OfACronJobRunAndGo) {
   remove(path, {{"propagationPolicy", "Background"}});
 }
 
-// Its history: of those that were successful and of those that failed it keeps the last one each.
+// The history: it keeps the last one that was successful and the last one that failed.
 // Made by hand, as `kubectl create job --from` does, they count like those of its schedule.
 TEST_F(BatchJobs, OfACronJobAreKeptAsItsHistory) {
   const std::string script = "case $(hostname) in *bad*) exit 1;; esac";
@@ -334,8 +334,8 @@ TEST_F(BatchJobs, AsInTheExamplesRun) {
   EXPECT_EQ(wait_for("sweep", "Complete").exit_code, 0) << status("sweep").dump(1);
 }
 
-// What Argo would do with the example: make the Job that stands in it, and read the fields that its
-// two conditions name. Argo itself is not here.
+// Does what Argo would do with the example: makes the Job that stands in it, and reads the fields
+// that its two conditions name. Argo itself is not here.
 TEST_F(BatchJobs, InAStepOfArgoMeetItsConditions) {
   const auto workflow =
       devcluster::read_manifests(KUBEGANG_SOURCE_DIR "/examples/batch-jobs/argo-workflow.yaml");

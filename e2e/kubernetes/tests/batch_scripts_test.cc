@@ -53,7 +53,7 @@ class BatchScripts : public Cluster {
     }));
   }
 
-  // What `restricted` asks of a template, and the claim at /home/ann.
+  // A template as `restricted` demands it, with the claim at /home/ann.
   static json restricted_template() {
     const json container{{"name", "main"},
                          {"image", kBusyboxImage},
@@ -105,8 +105,8 @@ class BatchScripts : public Cluster {
   }
 };
 
-// Goal: the claim's files, the log and the exit code are as in Slurm, although the user is nobody
-// that the image knows. Two nodes: the second pod waits, and ends with the script.
+// Goal: the claim's files, the log and the exit code are as in Slurm, although the image does not
+// know the user. Two nodes: the second pod waits, and ends with the script.
 TEST_F(BatchScripts, RunUnderTheProfileRestricted) {
   ASSERT_NO_FATAL_FAILURE(make_home());
   enforce("restricted");
@@ -221,7 +221,7 @@ class PodDefaults : public BatchScripts {
           .contains("accepted");
     }));
   }
-  // What submit prints; the script runs in the home.
+  // Returns submit's output; the script runs in the home.
   Output submit_with(const std::string& options, const std::string& script) {
     const std::string file = stamps_in_ + "/job.sh";
     std::ofstream{file} << "#!/bin/sh\n" << script;
@@ -248,7 +248,7 @@ TEST_F(PodDefaults, AScriptAloneIsEnough) {
       << told.text;
 }
 
-// Told while the job waits: it is held out of nobody's way.
+// Reported while the job waits, which takes no room from others.
 TEST_F(PodDefaults, ATemplateCannotChooseAnotherUser) {
   ASSERT_NO_FATAL_FAILURE(give_home());
   ASSERT_NO_FATAL_FAILURE(give_identity());

@@ -1,6 +1,6 @@
-// Devices with a real kubelet and kube-scheduler: the plugin is ours, and its devices do not exist
-// (tools/device-plugin), but kubelet counts them, gives them to containers and notices when one
-// fails. Each program writes down which devices it got.
+// Devices with a real kubelet and kube-scheduler: the plugin is a test's, and its devices do not
+// exist (tools/device-plugin), but kubelet counts them, gives them to containers and notices when
+// one fails. Each program writes down which devices it got.
 #include <algorithm>
 #include <fstream>
 #include <set>
@@ -74,8 +74,8 @@ class Devices : public Cluster {
     return options;
   }
   json on_place(int place) const { return {{"placement", {{"hostlist", node(place)}}}}; }
-  // The first node alone has a partition of its own, so that what is said of it is said of no
-  // other.
+  // The first node alone has a partition of its own, so that statements about it concern no other
+  // node.
   void make_partition_of_first_node() {
     ASSERT_NO_FATAL_FAILURE(
         make_lane_partition(name_of("one"), {{"nodes", {{"hostlist", node(1)}}}}));
@@ -213,9 +213,9 @@ TEST_F(Devices, ThatFailAreNotGivenAway) {
   expect_undisturbed("first");
 }
 
-// A pod of others takes a device between the decision and kube-scheduler's binding, which waits
-// here for a volume. What kube-scheduler says of the device undoes the start, long before the
-// minute that volumes have, and the job gets another node.
+// A foreign pod takes a device between the decision and kube-scheduler's binding, which waits here
+// for a volume. kube-scheduler's message about the device undoes the start, long before the minute
+// that volumes have, and the job gets another node.
 TEST_F(Devices, ThatAPodOfOthersTakesUndoTheStartSoon) {
   ASSERT_TRUE(call(kube::Method::kPost, "/apis/storage.k8s.io/v1/storageclasses",
                    {{"apiVersion", "storage.k8s.io/v1"},

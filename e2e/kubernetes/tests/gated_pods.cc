@@ -4,7 +4,7 @@
 
 namespace kubernetes {
 
-// Pods of others are not deleted with our Jobs: that is their author's part.
+// Gated pods are not deleted with kubegang Jobs: that is their author's part.
 void GatedPods::TearDown() {
   if (HasFailure()) {
     std::printf("%s", run_shell(kubectl("get pods -o yaml -n " + ns_)).text.c_str());

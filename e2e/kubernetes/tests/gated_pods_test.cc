@@ -32,7 +32,7 @@ TEST_F(GatedPods, TakeTurnsWithAGangOfOurs) {
       wait_until("the Job goes with its pods", [&] { return job_of("train").is_null(); }));
 }
 
-// The Job's end follows from the pods', which are not ours and stay.
+// The Job's end follows from the pods' ends; the pods stay, since kubegang did not make them.
 TEST_F(GatedPods, EndTheirJob) {
   ASSERT_NO_FATAL_FAILURE(create_gang("train", 2, "echo hello; sleep 3"));
   ASSERT_NO_FATAL_FAILURE(wait_gang("train", "Completed"));
@@ -45,7 +45,7 @@ TEST_F(GatedPods, EndTheirJob) {
             std::string::npos);
 }
 
-// Kubegang may not delete pods of others. It ends them by their deadline, so that their own
+// Kubegang may not delete gated pods. It ends them by their deadline, so that their own
 // controller sees a failure.
 TEST_F(GatedPods, OfACancelledJobFailAndStay) {
   ASSERT_NO_FATAL_FAILURE(create_gang("train", 2, "exec sleep 1000"));

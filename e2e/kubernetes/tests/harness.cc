@@ -108,7 +108,7 @@ void Cluster::end(const std::string& name) {
   remove("/apis/kubegang.io/v1alpha1/partitions/" + name);
 }
 
-// What a person would look at first; printed because the namespace goes with the test.
+// Prints what a person would look at first, because the namespace goes with the test.
 void Cluster::show_failure() {
   std::printf("--- jobs, pods and timetables of %s\n%s\n", ns_.c_str(),
               run_shell(kubectl("get gjobs,pods -o wide -n " + ns_) + "; " +
@@ -116,7 +116,7 @@ void Cluster::show_failure() {
                   .text.c_str());
 }
 
-// Whatever a test has done to its three nodes is undone, whether it had done it or not.
+// Undoes whatever a test may have done to its three nodes.
 void Cluster::restore_nodes() {
   for (int place = 1; place <= kNodesCount; ++place) {
     if (!fs::exists(state_directory() + "/pids/" + node(place))) power_on(place);

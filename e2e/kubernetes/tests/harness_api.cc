@@ -109,7 +109,7 @@ json Cluster::pod_spec_of(const JobOptions& options) const {
           {"volumes", {{{"name", "stamps"}, {"hostPath", {{"path", stamps_in_}}}}}}};
 }
 
-// Of all replicas, the leader's among them.
+// Returns the pods of all replicas, the leader's among them.
 std::vector<json> Cluster::operators() {
   return list(std::string{"/api/v1/namespaces/"} + kSystemNamespace +
               "/pods?labelSelector=app.kubernetes.io/component=operator");

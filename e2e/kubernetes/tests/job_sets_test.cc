@@ -12,7 +12,7 @@ namespace {
 // Method: the real controller and small sets.
 class JobSets : public GatedPods {
  protected:
-  // A JobSet would make its Jobs again, and a batch Job ours.
+  // A JobSet would make its Jobs again, and a batch Job the kubegang Job.
   void TearDown() override {
     if (!ns_.empty()) {
       if (HasFailure())
@@ -24,8 +24,8 @@ class JobSets : public GatedPods {
     GatedPods::TearDown();
   }
 
-  // Of a JobSet: so many Jobs of so many pods.
-  // `more` is merged over the spec of the Jobs. No retries, unless a test is about them.
+  // A part of a JobSet: `replicas` Jobs of `pods` pods. `more` is merged over the spec of the Jobs.
+  // No retries, unless a test is about them.
   json replicated_job(const std::string& name, int replicas, int pods, const std::string& script,
                       const json& more = {{"backoffLimit", 0}}) const {
     const json job = batch_job(name, pods, script, more);
@@ -127,7 +127,7 @@ TEST_F(JobSets, GiveTheirPodsNames) {
   }));
 }
 
-// Its failure policy restarts the whole set: all its Jobs are deleted, in the foreground, and made
+// The failure policy restarts the whole set: all its Jobs are deleted, in the foreground, and made
 // again under the same names.
 TEST_F(JobSets, StartAnewWhenAJobFails) {
   const std::string fails_once =

@@ -17,8 +17,8 @@ class Kueue : public BatchJobs {
   void SetUp() override {
     ASSERT_NO_FATAL_FAILURE(BatchJobs::SetUp());
     patch("/api/v1/namespaces/" + ns_, {{"metadata", {{"labels", {{"kueue", "manages"}}}}}});
-    // Its webhook sees the namespace's label a moment later. It suspends each new Job, also in a
-    // dry run.
+    // Kueue's webhook sees the namespace's label a moment later. It suspends each new Job, also in
+    // a dry run.
     ASSERT_NO_FATAL_FAILURE(wait_until("Kueue's webhooks are asked", [&] {
       const auto made =
           call(kube::Method::kPost, "/apis/batch/v1/namespaces/" + ns_ + "/jobs?dryRun=All",
@@ -58,8 +58,8 @@ class Kueue : public BatchJobs {
     if (!spec.is_null()) object["spec"] = spec;
     return object;
   }
-  // A queue of so many CPUs, of nodes that this test has.
-  // Quota counts requests of CPUs, not turns.
+  // A queue of `cpus` CPUs, of nodes that this test has. Quota counts requests of CPUs, not
+  // turns.
   void make_queue(int cpus) {
     apply(kueue_object("ResourceFlavor", json::object()));
     const json quota{{"name", "cpu"}, {"nominalQuota", cpus}};
@@ -155,7 +155,7 @@ TEST_F(Kueue, StopsAGangForAJobOfHigherPriority) {
   ASSERT_EQ(wait_for("lower", "Complete").exit_code, 0);
 }
 
-// Its objects have names of their own in the cluster, which they lose here.
+// The example's objects have names of their own in the cluster, which they lose here.
 TEST_F(Kueue, RunsTheExample) {
   ASSERT_NO_FATAL_FAILURE(apply_example("kueue.yaml", [&](json& object) {
     if (object["kind"] != "Job") object["metadata"]["name"] = ns_;

@@ -72,7 +72,7 @@ class LaunchOfAPartialGang : public Launch {
 TEST_F(LaunchOfAPartialGang, IsGivenUpAfterItsStartTimeout) {
   ASSERT_NO_FATAL_FAILURE(submit_partial({{"lifecycle", {{"startTimeout", "5s"}}}}));
   ASSERT_NO_FATAL_FAILURE(expect_held("within startTimeout: pod "));
-  // Nobody was frozen or held up by it.
+  // It froze or delayed no job.
   ASSERT_NO_FATAL_FAILURE(submit({.name = "next"}));
   ASSERT_NO_FATAL_FAILURE(wait_ready("next"));
 }
@@ -146,7 +146,7 @@ TEST_F(Launch, AHostPathIsRefusedWhereTheNamespacesLevelDoesNotAllowIt) {
   ASSERT_NO_FATAL_FAILURE(
       patch("/api/v1/namespaces/" + ns_,
             {{"metadata", {{"labels", {{"pod-security.kubernetes.io/enforce", nullptr}}}}}}));
-  // Its template has the stamps' hostPath, as all probes do here.
+  // The template has the stamps' hostPath, as all probes do here.
   ASSERT_NO_FATAL_FAILURE(submit({.name = "mounts"}));
   ASSERT_NO_FATAL_FAILURE(expect_refused_by_the_server("mounts", "hostPath"));
 }
@@ -155,7 +155,7 @@ TEST_F(Launch, AHostPathIsRefusedWhereTheNamespacesLevelDoesNotAllowIt) {
 // others.
 class LaunchRefusedByKubelet : public Launch {
  protected:
-  // Of the pods on the first node that are not finished.
+  // Returns the pods on the first node that are not finished.
   std::vector<json> pods_of_first_node() {
     return list("/api/v1/pods?fieldSelector=spec.nodeName=" + node(1) +
                 ",status.phase!=Succeeded,status.phase!=Failed");
@@ -283,7 +283,7 @@ TEST_F(LaunchRefusedByKubelet, ANodeWithoutMemoryIsNotEvenTried) {
   remove("/api/v1/namespaces/" + ns_ + "/pods/big");
 }
 
-// What the operator can count itself it does not leave to a refusal.
+// The operator does not leave to a refusal what it can count itself.
 TEST_F(LaunchRefusedByKubelet, ANodeWithoutRoomForAPodIsNotEvenTried) {
   const std::size_t before = pods_of_first_node().size();
   ASSERT_NO_FATAL_FAILURE(set_max_pods_of_first_node(before));
@@ -293,7 +293,7 @@ TEST_F(LaunchRefusedByKubelet, ANodeWithoutRoomForAPodIsNotEvenTried) {
   EXPECT_EQ(job("pair").status.allocation->hostlist, nodes(2, 3)) << status_text("pair");
   EXPECT_EQ(job("pair").status.starts.value_or(0), 1) << status_text("pair");
   ASSERT_NO_FATAL_FAILURE(submit({.name = "all"}));
-  // Why it waits is told once a minute.
+  // An event says once a minute why it waits.
   wait_until(
       "the job of all nodes waits for room for its pod",
       [&] {
@@ -437,7 +437,7 @@ TEST_F(LaunchChangedByAWebhook, AnInjectedContainerTakesTurnsWithItsGang) {
 }
 
 // In an ending namespace nothing can be created. The operator must not hold the end up by trying,
-// and no finalizer of ours may keep it.
+// and no finalizer of kubegang may keep it.
 TEST_F(Launch, ANamespaceThatEndsTakesItsJobsAlong) {
   const std::string other = ns_ + "-ends";
   ASSERT_NO_FATAL_FAILURE(

@@ -49,7 +49,7 @@ TEST_F(Life, PodsOfAGangReachOneAnother) {
               .command = shell("mkdir /www; echo member-$SLURM_NODEID >/www/index.html; "
                                "exec httpd -f -p 8000 -h /www")}));
   ASSERT_NO_FATAL_FAILURE(wait_ready("talks"));
-  // Its controller makes them a moment after the pods are ready.
+  // The Service's controller makes them a moment after the pods are ready.
   ASSERT_NO_FATAL_FAILURE(wait_until("the Service has an address of each pod", [&] {
     std::size_t addresses = 0;
     for (const json& slice :

@@ -13,7 +13,7 @@ namespace {
 // away puts it back; if it fails, TearDown() does.
 class Nodes : public Cluster {
  protected:
-  // A job of one node that says in a file when it was told to end, beside another that keeps it
+  // A job of one node that says in a file when it got SIGTERM, beside another that keeps it
   // frozen half of the time.
   void frozen_trapping_job() {
     ASSERT_NO_FATAL_FAILURE(
@@ -94,7 +94,7 @@ TEST_F(Nodes, ADrainedNodesGangStartsAgainElsewhere) {
   ASSERT_NO_FATAL_FAILURE(submit({.name = "pair", .nodes_count = 2}));
   ASSERT_NO_FATAL_FAILURE(wait_ready("pair"));
   ASSERT_EQ(job("pair").status.allocation->hostlist, nodes(1, 2));
-  // Of two nodes too, so on one of those; requeued with it or not.
+  // It has two nodes, too, so it is on one of those, and may be requeued with it.
   ASSERT_NO_FATAL_FAILURE(submit({.name = "other", .nodes_count = 2}));
   ASSERT_NO_FATAL_FAILURE(wait_ready("other"));
   ASSERT_NO_FATAL_FAILURE(
@@ -118,9 +118,9 @@ TEST_F(Nodes, ADrainedNodesGangStartsAgainElsewhere) {
   EXPECT_EQ(run_shell(kubectl("uncordon " + node(1))).exit_code, 0);
 }
 
-// Its pods may still run: nothing is started in their place until the node is back and says so. On
-// the nodes that are left the gangs take turns as before, so that it would run no two of them
-// either.
+// The gang's pods may still run: nothing is started in their place until the node is back and says
+// so. On the nodes that are left the gangs take turns as before, so that it would run no two of
+// them either.
 TEST_F(Nodes, ANodeThatIsPoweredOffAndBackEndsItsGangsOnce) {
   const std::vector<std::string> both{"lost", "again"};
   ASSERT_NO_FATAL_FAILURE(

@@ -153,7 +153,7 @@ TEST_F(Rotation, TheKillSwitchOfANodeThawsIt) {
   const Instant to = now();
   const Instant from = to - milliseconds{1500};
   for (const std::string& name : kBoth) expect_ran_without_a_break(from, to, name, node(1));
-  // Of a slot in which the machine was busy it cannot be told whose it was, so there are some more.
+  // If the machine was busy in a slot, its owner is unknown, so there are some more.
   const Instant later = to + 6 * turns().slice();
   ASSERT_NO_FATAL_FAILURE(wait_until("six more slices", [&] { return now() >= later; }));
   for (const int other : {2, 3}) {

@@ -37,7 +37,7 @@ void TwoGangs::TearDownTestSuite() {
   is_made_ = false;
 }
 
-// What a user of either gang may demand: no overlap since the test began, no restart, no lost pod.
+// Expects, as users of either gang may: no overlap since the test began, no restart, no lost pod.
 void TwoGangs::expect_nobody_noticed() {
   ASSERT_NO_FATAL_FAILURE(expect_turns_since(from_, kBoth));
   for (const std::string& name : kBoth) expect_undisturbed(name);
@@ -64,7 +64,7 @@ json TwoGangs::frozen_pod_on(const std::string& node) {
   return found;
 }
 
-// Shows that whoever leads now can do everything that a start and an end need.
+// Shows that the present leader can do everything that a start and an end need.
 void TwoGangs::run_third_gang() {
   ASSERT_NO_FATAL_FAILURE(submit({.name = "third"}));
   ASSERT_NO_FATAL_FAILURE(wait_ready("third"));

@@ -51,7 +51,7 @@ class Upgrade : public Alone<TwoGangs> {
                                 "submitTime", "startTime", "endTime"}) {
         if (status.contains(field)) out[name][field] = status[field];
       }
-      // Which of the gangs that take turns is called Running changes with those beside them.
+      // The gangs beside those that take turns decide which of them is called Running.
       if (out[name].value("reason", "") == "Timeslice") {
         out[name].erase("reason");
         out[name]["state"] = "Running";
@@ -97,7 +97,7 @@ TEST_F(Upgrade, ARollbackThatWouldLoseFieldsIsRefusedAndNamesTheJobs) {
 }
 
 // To the older version, from it to this one, and back again by a rollback. Each replaces operators,
-// agents and CRDs while both gangs run; no pod of theirs is restarted.
+// agents and CRDs while both gangs run; none of their pods is restarted.
 TEST_F(Upgrade, GangsTakeTurnsAcrossUpgradeAndRollbackOfAnOlderVersion) {
   const char* const older = std::getenv(kOlderTree);
   if (older == nullptr) GTEST_SKIP() << kOlderTree << " names no folder: make upgrade-test";

@@ -1,5 +1,5 @@
-// Pods with claims: kubegang chooses the node, and the real kube-scheduler binds the volume and the
-// pod there. What it says of a pod that it cannot bind is known by its sentences only
+// Pods with claims: kubegang chooses the node, and the real kube-scheduler binds the volume
+// and the pod there. Its sentences alone show why it cannot bind a pod
 // (operator/gang/pod_pin.cc).
 #include "e2e/kubernetes/tests/harness.h"
 

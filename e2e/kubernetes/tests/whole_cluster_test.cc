@@ -95,7 +95,7 @@ TEST_F(WholeCluster, HelmTestRunsAGangShowsItsLogAndLeavesNoJob) {
   const auto finished = kube::decode<kube::Job>(left[0]);
   ASSERT_TRUE(finished.ok()) << finished.error().message;
   EXPECT_EQ(finished->spec.lifecycle.ttl_after_finished, seconds{60});
-  // Nobody waits for that minute: its time to live may change after its end too.
+  // The test does not wait for that minute: the time to live may change after the end, too.
   patch(job_path(finished->metadata.name),
         {{"spec", {{"lifecycle", {{"ttlAfterFinished", "1s"}}}}}});
   wait_until("its job is gone", [&] { return its_jobs().empty(); });
@@ -143,7 +143,7 @@ TEST_F(WholeCluster, AnAgentUpgradeThawsAndTakesUpTheRotationAgain) {
   expect_turns_again();
 }
 
-// The DaemonSet leaves a node out: nobody switches there any more, so what runs there runs at once,
+// The DaemonSet leaves a node out: no agent switches there, so all jobs there run at once,
 // and a third gang must not be stacked upon it. It starts when the agent is back.
 TEST_F(WholeCluster, ANodeWithoutAnAgentTakesNoMoreJobsThatShareIt) {
   std::vector<std::string> others = all_nodes();
@@ -198,7 +198,7 @@ TEST_F(WholeCluster, AHelmUpgradeLosesNoJobAndLeavesNoPodFrozen) {
            std::none_of(before.begin(), before.end(),
                         [&](const std::string& uid) { return now_are.contains(uid); });
   }));
-  // All three have their turns on all nodes: no pod of theirs was left frozen.
+  // All three have their turns on all nodes: none of their pods was left frozen.
   ASSERT_NO_FATAL_FAILURE(wait_ready("third"));
   ASSERT_NO_FATAL_FAILURE(wait_for_turns({"first", "second", "third"}));
   expect_undisturbed("third");
@@ -261,7 +261,7 @@ TEST_F(WholeCluster, TheApiServerRestarts) {
   const Output restarted =
       run_shell("kill -9 $(cat " + state_directory() + "/pids/kube-apiserver)");
   ASSERT_EQ(restarted.exit_code, 0) << restarted.text;
-  // Nobody answers: the gangs go on.
+  // Without an answer the gangs go on.
   ASSERT_NO_FATAL_FAILURE(wait_for_turns(kBoth));
   expect_turns_between(from_, now(), kBoth, all_nodes());
   const Output up = script("apiserver-up");

@@ -12,7 +12,7 @@ using std::chrono::abs;
 
 class Backfill : public OnBoth {
  protected:
-  // Until it is told to end.
+  // Runs until it gets SIGTERM.
   static std::vector<std::string> endless() {
     return {"sh", "-c", "trap 'exit 0' TERM; sleep 1000 & wait"};
   }
