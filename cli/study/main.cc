@@ -1,5 +1,6 @@
-// kubegang-study FOLDER: writes the tables into does-it-help.md there, between the comments that
-// name the model, and the pictures beside it. Called by `make does-it-help`; minutes of work.
+// kubegang-study FOLDER: writes the tables into design/does-it-help.md there, between the comments
+// that name the model, and the pictures into FOLDER. Called by `make does-it-help`; minutes of
+// work.
 #include <iostream>
 #include <string>
 #include <vector>
@@ -40,7 +41,7 @@ std::vector<cli::Studied> study_all(const cli::WorkloadModel& model) {
 // One model after the other; the document is written last, when all tables are in it, so that a run
 // that is stopped leaves it as it was.
 base::Status write_study(const std::string& folder) {
-  const std::string path = folder + "/does-it-help.md";
+  const std::string path = folder + "/design/does-it-help.md";
   base::Result<std::string> document = cli::read_file(path, 1U << 20U);
   if (!document) return document.error();
   for (const cli::WorkloadModel& model : cli::kStudiedModels) {

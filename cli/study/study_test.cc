@@ -10,10 +10,10 @@
 namespace cli {
 namespace {
 
-// The text of docs/does-it-help.md, in which the tables stand between marks.
+// The text of docs/design/does-it-help.md, in which the tables stand between marks.
 std::string document() {
   const std::filesystem::path path =
-      std::filesystem::path{KUBEGANG_SOURCE_DIR} / "docs/does-it-help.md";
+      std::filesystem::path{KUBEGANG_SOURCE_DIR} / "docs/design/does-it-help.md";
   const base::Result<std::string> text = read_file(path.string(), 1U << 20U);
   EXPECT_TRUE(text.ok());
   return text.ok() ? *text : "";
@@ -29,7 +29,7 @@ TEST(Study, TheDocumentSaysWhatComesOutToday) {
   const Policy& policy = kPolicies.back();
   const Figures figures = study(kCtcLike, policy, kLoads.front());
   EXPECT_THAT(table, testing::HasSubstr(study_row({kLoads.front(), policy.name, figures})))
-      << "docs/does-it-help.md is out of date: run `make does-it-help`";
+      << "docs/design/does-it-help.md is out of date: run `make does-it-help`";
 }
 
 // Four panels. The size is bounded because the picture is part of the repository and of a page.

@@ -46,8 +46,8 @@ TEST(Draws, GammaCdfAgreesWithTheClosedForms) {
   EXPECT_EQ(gamma_cdf(0, 2, 1), 0);
 }
 
-// The tables of docs/does-it-help.md can be made again only if traces do not depend on the machine
-// or the day.
+// The tables of docs/design/does-it-help.md can be made again only if traces do not depend on the
+// machine or the day.
 TEST(WorkloadModels, TheSameSeedGivesTheSameTrace) {
   for (const WorkloadModel& model : kModels) {
     EXPECT_EQ(model.make({.seed = 3, .jobs_count = 50}), model.make({.seed = 3, .jobs_count = 50}));
