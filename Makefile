@@ -17,6 +17,7 @@ SEED ?=
 FINDINGS_ALLOWED ?= 0
 SCALE ?= 1
 DIST_URL ?= https://example.com/kubegang
+SOURCE_URL ?=
 SIGN ?=
 ARM64 ?= yes
 
@@ -67,7 +68,7 @@ reference: deps  ## write docs/reference/ again, from the CRDs and the programs
 	@cmake --build --preset release -j $(JOBS) --target reference_test
 	@KUBEGANG_WRITE_REFERENCE=1 $(BUILD)/tests/reference_test >/dev/null && git --no-pager diff --stat docs/reference
 
-does-it-help: deps  ## write docs/does-it-help.md again: four schedulers on two workload models (minutes)
+does-it-help: deps  ## write the tables and pictures of docs/does-it-help.md: four schedulers, two workload models (minutes)
 	@cmake --preset release >/dev/null
 	@cmake --build --preset release -j $(JOBS) --target kubegang-study
 	@$(BUILD)/bin/kubegang-study docs && git --no-pager diff --stat docs
@@ -75,12 +76,12 @@ does-it-help: deps  ## write docs/does-it-help.md again: four schedulers on two 
 dist: build  ## the plugin as an archive, with krew's manifest, in build/dist (DIST_URL=where they will lie)
 	@tools/dist $(BUILD) $(BUILD)/dist $(DIST_URL)
 
-release: build  ## chart, images, plugin, SBOM and sums of a committed tree, in build/release, checked (ARM64=no DIST_URL=… SIGN=key of gpg)
+release: build  ## chart, images, plugin, SBOM and sums of a committed tree, in build/release, checked (ARM64=no DIST_URL=… SOURCE_URL=… SIGN=key of gpg)
 	@rm -rf $(BUILD)/release
 	@if [[ $(ARM64) != no ]]; then \
 	  tools/install-packages tools/packages-arm64.txt && tools/sysroot $(BUILD)/sysroot-arm64 arm64 && \
 	  cmake --preset arm64 >/dev/null && cmake --build --preset arm64 -j $(JOBS) --target kubegang-operator kubegang-agent kubegang-launcher kubegang-pmix kubegang-records kubectl-gang; fi
-	@tools/release $(BUILD) $(BUILD)/release --url $(DIST_URL) $(if $(SIGN),--sign '$(SIGN)') $(if $(filter no,$(ARM64)),,--arm64 $(BUILD)/arm64 $(BUILD)/sysroot-arm64)
+	@tools/release $(BUILD) $(BUILD)/release --url $(DIST_URL) $(if $(SOURCE_URL),--source $(SOURCE_URL)) $(if $(SIGN),--sign '$(SIGN)') $(if $(filter no,$(ARM64)),,--arm64 $(BUILD)/arm64 $(BUILD)/sysroot-arm64)
 
 check: deps  ## the tests of the pure parts under asan-ubsan, and fuzzing (FUZZ_SECONDS=15 each)
 	@tools/install-packages tools/packages-check.txt
