@@ -1,5 +1,5 @@
 // Recordings of Slurm 22.05.8 (scheduler/testdata/conformance): the same inputs, the same
-// decisions. Timing is told, so every step is compared exactly.
+// decisions. Timing is given, so every step is compared exactly.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // PageServer: the page over HTTP, on 127.0.0.1 for the browsers of one user, or on all addresses
-// for several readers, each with a token. What the page shows is a Board; changes go to each
+// for several readers, each with a token. The page shows a Board; changes go to each
 // browser as server-sent events.
 //
 // One thread and poll(). All that clients can take is bounded: the number of connections, the size

@@ -1,5 +1,5 @@
 // Informer: a copy of all objects of one kind (and selector) that follows the API server, with a
-// call for each change. What it promises, and what it does not:
+// call for each change. Promises, and what is not promised:
 //
 // * Eventual: the cache lags behind the server and may skip states in between. It never goes back
 //   to an older state of an object while one server's history goes on.

@@ -20,7 +20,7 @@ void Ledger::program_refused(const Program& program) {
   facts_of(program).refused = true;
 }
 
-// Its result is unknown, so it counts as lost.
+// The program's result is unknown, so it counts as lost.
 void Ledger::end_untold(const Program& program) {
   facts_of(program).lost = true;
 }

@@ -186,7 +186,7 @@ base::Status scheduler_parameter(ClusterParameters& c, std::string_view key,
     return {};
   }
   if (same_word(name, "sched_interval")) return set_seconds(queue.sched_interval, what, value);
-  // Its place before there was DependencyParameters.
+  // The place before there was DependencyParameters.
   if (same_word(name, "kill_invalid_depend")) {
     return set_flag(c.kill_invalid_depend, key, option, value);
   }

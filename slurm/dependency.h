@@ -12,7 +12,7 @@ namespace slurm {
 
 inline constexpr std::size_t kDependencyTermsMax = 1'024;  // the CRD's bound
 
-// Errors are kEndsWithOne (exit_code.h). "" is no dependency. The order of terms is that of the
+// Errors are kEndsWithOne (exit_code.h). "" means none. The order of terms is that of the
 // text, repetitions are left out. Kinds of Slurm that are not there (afterburstbuffer, expand) are
 // errors that name them.
 base::Result<sched::Dependency> parse_dependency(std::string_view what, std::string_view text);

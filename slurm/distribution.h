@@ -27,7 +27,7 @@ struct DistributionOption {
 // such.
 base::Result<DistributionOption> parse_distribution(std::string_view value);
 
-// What SLURM_DISTRIBUTION of a job says: "block:cyclic:cyclic" of "block:*".
+// Returns SLURM_DISTRIBUTION of a job: "block:cyclic:cyclic" of "block:*".
 std::string distribution_text(const DistributionOption& option);
 
 // The nodes of a file as a list with commas: a name or a list of names a line, "n1*2" twice, "#"

@@ -19,7 +19,7 @@ base::Result<sched::Devices> parse_gres(std::string_view what, std::string_view 
 // "2" or "a100:2", as --gpus, --gpus-per-node and --gpus-per-task have it: of GPUs alone.
 base::Result<sched::Devices> parse_gpus(std::string_view what, std::string_view text);
 
-// What was said about GPUs and other devices, in the words of sbatch.
+// Requests for GPUs and other devices, in the words of sbatch.
 struct DeviceOptions {
   std::optional<sched::Devices> gres, gpus, gpus_per_node, gpus_per_task;
   std::optional<int> cpus_per_gpu, tasks_per_gpu;

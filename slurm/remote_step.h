@@ -1,8 +1,8 @@
-// What a program outside of a job says to `kubegang-launcher join` in one of its pods, over its
+// Messages of a program outside of a job to `kubegang-launcher join` in one of its pods, over its
 // standard input: how srun is called there, then input and signals; and what it hears on join's
 // standard output. A type, a length of four bytes (little-endian), bytes. Pure.
 //
-// join reads always, so that no signal stands behind input that nobody reads; it says Hold when it
+// join reads always, so that no signal stands behind unread input; it says Hold when it
 // has enough input. The first message says the version of all this: join begins nothing without its
 // own, and says on its standard error, where every version reads text, why.
 #pragma once
@@ -29,7 +29,7 @@ enum class RemoteKind : char {
   kSignal = 'S',    // its number
   kTerminal = 'T',  // before kRun: there is one, "24 80"; later: its new size
   kNothing = 'N',   // the connection is in use: ones that say nothing for hours are cut
-  // What join says.
+  // Messages of join.
   kOutput = 'O',
   kErrorOutput = 'F',
   kHold = 'H',  // "1": no more kInput; "0": go on
@@ -47,8 +47,8 @@ std::string encode(const RemoteMessage& message);
 class RemoteReader {
  public:
   void add(std::string_view bytes) { pending_.append(bytes); }
-  // nullopt: not all of the next one has come. After bytes that are no message is_broken() is true
-  // and no more come.
+  // nullopt: not all of the next one has come. After bytes that are not a message is_broken() is
+  // true and no more come.
   std::optional<RemoteMessage> next();
   bool is_broken() const { return is_broken_; }
 

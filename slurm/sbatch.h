@@ -40,7 +40,7 @@ struct BatchOptions {
   std::optional<std::string> exports;  // --export
   std::string comment;                 // --comment
   std::string dependency;              // --dependency, as it was written
-  // That options are told the script by, as they were written: SLURM_GPUS_PER_TASK and the like.
+  // Variables for the script with options as written: SLURM_GPUS_PER_TASK and the like.
   std::map<std::string, std::string> variables;
   std::string cluster;                 // --clusters
   std::string distribution;            // --distribution, of the script's steps, as it was written

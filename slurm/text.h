@@ -40,7 +40,7 @@ base::Result<std::int64_t> parse_integer(std::string_view what, std::string_view
 // YES, TRUE, 1 or NO, FALSE, 0 (any case).
 base::Result<bool> parse_boolean(std::string_view what, std::string_view text);
 
-// What a # outside quotes does.
+// The effect of a # outside quotes.
 enum class HashWord {
   kIsOrdinary,
   kBeginsComment,  // up to the end of the line, as sbatch reads a directive

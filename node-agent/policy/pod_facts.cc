@@ -144,10 +144,10 @@ PodFacts pod_facts(const kube::Pod& pod, base::Duration settle) {
     grace = grace_of(*pod.spec.termination_grace_period_seconds);
   }
   if (facts.deleted_by) {
-    // The deletion may have named another grace time than the spec. A longer one counts of a pod
-    // that the operator deletes: it ends the gang of any other pod of such a job. Pods of a gang
-    // that somebody else has made are deleted by their makers, and then no deletion buys more than
-    // the spec.
+    // The deletion may have named another grace time than the spec. A longer one counts of
+    // a pod that the operator deletes: it ends the gang of any other pod of such a job.
+    // Gated pods are deleted by their makers, and then no deletion buys more than the
+    // spec.
     if (pod.metadata.deletion_grace_period_seconds) {
       const base::Duration named = grace_of(*pod.metadata.deletion_grace_period_seconds);
       grace = job.is_controller ? named : std::min(named, grace);

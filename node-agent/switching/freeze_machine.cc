@@ -154,9 +154,9 @@ FreezeMachine::Action FreezeMachine::due(base::Duration now) const {
   return Action::kLook;
 }
 
-// 1. A cgroup that is gone ends everything. 2. A read that failed is repeated. 3. What the two
-//    contents mean depends on the state: a pod at rest is compared with the last write's result, a
-//    pod on its way with what was asked for.
+// 1. A cgroup that is gone ends everything. 2. A read that failed is repeated. 3. The state decides
+//    what the two contents mean: a pod at rest is compared with the last write's result, a pod on
+//    its way with what was asked for.
 void FreezeMachine::on_look(AskedState requested, Observation observation, base::Duration now) {
   if (state_ == FreezeState::kGone) return;
   if (requested.result == IoResult::kGone || observation.result == IoResult::kGone) {

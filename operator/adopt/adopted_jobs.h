@@ -11,12 +11,12 @@
 //      backoffLimit; podFailurePolicy may say that the failure does not count, or that there
 //      is no next attempt. 3. It has ended otherwise, as stored, so that no pod of it is
 //      left: the batch Job's status says so and never changes again. 4. spec.suspend: it is
-//      deleted, and created again when the batch Job is resumed. A Job that somebody else
-//      deletes is created again, too. So Cancelled by deletion alone is not an end. If two
-//      are unfinished, as after a restore of etcd, one is deleted. 5. The batch Job has
-//      ended, as stored, and a kubegang Job has not: etcd was restored, and a leader that
-//      remembered more wrote the end once more. It is deleted, so that the batch Job does not
-//      run again.
+//      deleted, and created again when the batch Job is resumed. A Job that a user deletes
+//      is created again, too. So Cancelled by deletion alone is not an end. If two are
+//      unfinished, as after a restore of etcd, one is deleted. 5. The batch Job has ended,
+//      as stored, and a kubegang Job has not: etcd was restored, and a leader that
+//      remembered more wrote the end once more. It is deleted, so that the batch Job does
+//      not run again.
 //
 // Its status costs as few writes as it can: in a life that goes as it should one when its pods are
 // ready and one when it has ended (write() says when each change is written).

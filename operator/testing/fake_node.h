@@ -35,8 +35,8 @@ struct FakeNodeOptions {
 //   test/refuse-index: "3"     of the pod with this index only
 //   test/waiting: "ErrImagePull"  its container never starts, for this reason
 //   test/waiting-index: "4"    of the pod with this index only
-//   test/init: "10s"        its init container runs for so long; never frozen meanwhile
-//   test/init-index: "0"       of the pod with this index only, the others' end at once
+//   test/init: "10s"        its init container runs this long; never frozen meanwhile
+//   test/init-index: "0"       of the pod with this index only, the other ones' end at once
 //   test/usage: "{…"        the termination message with which it ends
 //   test/oom: "true"        it is killed for memory when its work is done
 class FakeNode {

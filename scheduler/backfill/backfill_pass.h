@@ -2,7 +2,7 @@
 // those are not delayed (8.1). It works out for each job when and where it can start, given what
 // the jobs before it were promised:
 //
-//   now     it starts, or its victims are told to end; the verdict is StartAttempt's, as it is in
+//   now     it starts, or its victims' ends are decided; the verdict is StartAttempt's, as it is in
 //           the main pass, on the nodes that are not promised to others during the job's limit.
 //   later   its nodes are promised to it from then on for as long as its limit.
 //

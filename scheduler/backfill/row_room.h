@@ -1,8 +1,8 @@
 // RowRoom: how many cores each node has at most for one more job of a partition, where jobs may be
 // stacked, as the allocated jobs leave one after the other. Whichever rows the jobs of the
 // partition are in, a core that as many of them hold as there are rows is in none of them free
-// (R4.8). What is left is an upper bound: how rows are packed and cores of other partitions are the
-// selector's to judge. Memory is shared by all rows and all partitions.
+// (R4.8). The rest is an upper bound: the selector judges how rows are packed and cores of other
+// partitions. Memory is shared by all rows and all partitions.
 //
 // Kept is how the number of open cores of a node grew, so that a question about any number of jobs
 // gone looks at the nodes in question alone, where the selector would have to pack the rows.

@@ -91,7 +91,7 @@ struct Projection {
 
 static_assert(timetable::kCycleSlotsMax <= 64, "a cycle's slots are the bits of a word");
 
-// What Components remembers of a component: whether its projection holds, and what it reported.
+// The state that Components keeps of one: whether its projection holds, and what it reported.
 struct Upkeep {
   std::int64_t id = 0;  // its key in Components
   // True if the state has changed since the projection was worked out. Several things may happen at

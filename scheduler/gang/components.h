@@ -14,8 +14,8 @@
 // connected; mark_stale() has it projected and reports its members.
 //
 // Cost: an event costs the component that it touches: its jobs × (pending slots + 64), and if k of
-// them were in other components or in none before, its jobs × log k. Of the others only those that
-// are due are looked at, and all of them once in each slot in which a caller calls advance().
+// them were in other components or in none before, its jobs × log k. The rest is only looked at
+// when due, and all of it once in each slot in which a caller calls advance().
 #pragma once
 
 #include <algorithm>

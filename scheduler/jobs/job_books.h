@@ -2,8 +2,8 @@
 // every node holds (NodeUsage), the selector with its books, and the list of decisions, and keeps
 // them in step: a job that has an allocation is in all of them, any other job in none.
 //
-// Everything else reads. What a job waits for, its run time and its place in the gang belong to
-// other parts (see the sections of Job), which never write its state, allocation or reason.
+// Everything else reads. The reason to wait, the run time and the place in the gang belong to other
+// parts (see the sections of Job), which never write its state, allocation or reason.
 //
 // version() counts the changes after which a waiting job may start, so that a pass over an
 // unchanged state can be left out. A change made through JobBooks is counted here; callers report
@@ -170,7 +170,7 @@ class JobBooks {
   const Moves& moves() const { return moves_; }
   void forget_moves();
   void moved(const Job& job);
-  // The node was told again, without a change of topology: other memory, or another number of pods.
+  // The node came again, without a change of topology: other memory, or another number of pods.
   void node_changed(NodeIndex node) {
     usage_.node_changed(node);
     selector_->node_changed(cluster_.rank(node));

@@ -29,7 +29,7 @@ struct DeviceCount {
 // a request has a name with types or without, not both (recorded: Slurm refuses gpu:a:1,gpu:1).
 using Devices = std::vector<DeviceCount>;
 
-// What a job asks for with each of its GPUs (the devices of this name); 0 = unset.
+// The request of a job with each of its GPUs (the devices of this name); 0 = unset.
 inline constexpr std::string_view kGpuName = "gpu";
 struct PerGpu {
   int cpus = 0;         // --cpus-per-gpu

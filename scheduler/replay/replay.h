@@ -1,8 +1,8 @@
 // Replays of recordings of Slurm. A recording tells when slurmctld made a pass and of which kind,
-// and when its gang scheduler ended a slice. So here both happen when they are told (Pass,
-// SliceEnd) and never by themselves: next_due() is always nullopt, no Wake is told, time limits are
-// reached when TimeLimitReached says so, and a job is ready as soon as it has started. Tests use a
-// replay, too, where they need to say when a pass is made.
+// and when its gang scheduler ended a slice. So here both happen as inputs (Pass, SliceEnd) and
+// never by themselves: next_due() is always nullopt, there is no Wake, time limits are reached when
+// TimeLimitReached says so, and a job is ready as soon as it has started. Tests use a replay, too,
+// where they need to say when a pass is made.
 //
 // Some of Slurm's own decisions (model/quirks.h) exist in replays alone.
 #pragma once

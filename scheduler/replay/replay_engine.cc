@@ -1,4 +1,4 @@
-// What a replay concludes of Slurm beyond the recording. A recording is made of what slurmctld logs
+// The conclusions of a replay beyond the recording. A recording is made of what slurmctld logs
 // and what samples show: it shows which jobs start and end, but not the phase of its threads, nor
 // passes that start nothing.
 #include "scheduler/replay/replay_engine.h"
@@ -282,7 +282,7 @@ base::Instant ReplayEngine::not_before_again() const {
 // which no recording says anything. It is ended when, after that, a pass chooses it again, for
 // another preemptor, or the check of time limits comes by. So where a pass at the time of that
 // check chooses it for the first time, and none is wanted, the pass is the check, and the one that
-// chose it before is not told: it ends now.
+// chose it before is not recorded: it ends now.
 bool ReplayEngine::only_gets_notice(const Job& victim) const {
   if (!has(&Quirks::grace_is_a_notice) || victim.ending) return false;
   if (victim.replay.notice) return now_ < victim.replay.notice->until;

@@ -1,6 +1,6 @@
 // ReplayEngine: the engine of a replay (replay.h). It differs from production in three ways: passes
-// and slices are told, some of Slurm's own decisions are taken (Quirks), and passes that a
-// recording does not tell, since they started nothing, are concluded from what it tells.
+// and slices are inputs, some of Slurm's own decisions are taken (Quirks), and passes that a
+// recording lacks, since they started nothing, are concluded from what it has.
 #pragma once
 
 #include <optional>
@@ -52,9 +52,9 @@ class ReplayEngine final : public Engine {
   // When the thread of sched/builtin that estimates starts runs next.
   base::Instant next_estimates() const;
 
-  // --- passes that are not told ---
+  // --- passes that are not recorded ---
   bool is_between_backfills() const;
-  // The pass that came before `now` and is not told, since it started nothing.
+  // Makes the pass before `now` that is not recorded, since it started nothing.
   void make_untold_pass(base::Instant now, const Event& event);
   void run_untold_pass(base::Instant at);
   void note_pass();

@@ -88,7 +88,7 @@ void ToldTurns::charge(Job& job) {
   if (job.turn.in_gang && now_ > job.clock.as_of) job.clock.to(job.clock.phase, now_);
 }
 
-// 1. A job that is on its way out is not told, one that was killed runs on although its list says
+// 1. A job that is on its way out is left out, one that was killed runs on although its list says
 //    otherwise, and the release of a held job may have left actions: then each job is looked at.
 // 2. Otherwise the jobs that run are those that run in the lists, so that what the tick wants done
 //    is what is decided: all Suspends before all Resumes.
@@ -156,7 +156,7 @@ void ToldTurns::write_records() {
 // The last action of each job counts; all Suspends come before all Resumes.
 //
 // The records decide what really changes: a job that the lists resume may be one that runs already,
-// as its user let it (apart_), and one that completes is told nothing.
+// as its user let it (apart_), and one that completes is left alone.
 void ToldTurns::apply() {
   std::vector<Job*> stopped;
   std::vector<Job*> resumed;
@@ -186,7 +186,7 @@ void ToldTurns::apply() {
     job->clock.to(JobClock::Phase::kRunning, now_);
     books_.resume(*job);
   }
-  // The next pass is told too, and it must look at the nodes again (R4.4).
+  // The next pass is an input, too, and it must look at the nodes again (R4.4).
   if (!stopped.empty() || !resumed.empty()) books_.changed();
 }
 

@@ -84,8 +84,8 @@ struct Scenario {
   // Settings that are legal but unsafe or without effect (1.6), one sentence each.
   std::vector<std::string> warnings;
 
-  // Timing is told, not simulated, when a pass, a slice or an end is among the inputs, or one that
-  // was refused where it was recorded.
+  // Returns true if timing is given, not simulated: a pass, a slice or an end is among the inputs,
+  // or one that was refused where it was recorded.
   bool timing_is_told() const;
 
   // Calls visit(task) with the id of each task of the job that is an array, else with the job's.

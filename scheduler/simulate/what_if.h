@@ -39,7 +39,7 @@ struct WhatIf {
 
 // Runs until every job has ended, nothing more can happen, or the scenario's end. kInvalidArgument:
 // a job has neither `work` nor the scenario an `end`. REQUIRES: a legal configuration, timing not
-// told. Cost: a week of 10,000 jobs takes seconds.
+// given. Cost: a week of 10,000 jobs takes seconds.
 base::Result<WhatIf> run_what_if(const Scenario& scenario);
 
 }  // namespace simulate

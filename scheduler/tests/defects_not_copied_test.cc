@@ -1,5 +1,5 @@
 // Slurm's defects of slurm-semantics.md 15.2 that are not copied: one test each, named after its
-// number. The tests of others are where the code is: P8 and P10 slurm/, P9 and P20 model/legality,
+// number. The other tests are where the code is: P8 and P10 slurm/, P9 and P20 model/legality,
 // P11 and P12 select/cons_tres/victims; the node's side of P2 node-agent.
 #include <algorithm>
 #include <string>

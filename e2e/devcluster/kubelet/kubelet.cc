@@ -612,8 +612,8 @@ void Kubelet::write_image_event(const Pod& pod) {
     config_.log(status.error().with_context("event of " + pod.object->metadata.name).message);
 }
 
-// In a real cluster the node controller writes Unknown for a silent kubelet. Here is no such
-// controller, so the fault and its end write it.
+// In a real cluster the node controller writes Unknown for a silent kubelet. Without such a
+// controller here, the fault and its end write it.
 void Kubelet::write_node_ready(const std::string& node, bool ready) {
   const base::Status status =
       client_.patch_status<kube::Node>({.name = node}, node_ready_patch(ready, clock_.wall()))

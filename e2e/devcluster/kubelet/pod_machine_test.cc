@@ -169,7 +169,7 @@ TEST(PodMachine, FailsAfterARebootOfItsNode) {
   machine.started(index(0), "a", at(0));
   EXPECT_THAT(machine.node_rebooted(at(9)), ElementsAre(WriteStatus{}));
   EXPECT_EQ(machine.phase(), PodPhase::kFailed);
-  // Its end was not seen, so its exit code is not known: kubelet writes 255.
+  // The end was not seen, so the exit code is not known: kubelet writes 255.
   EXPECT_EQ(machine.records()[0].exit.exit_code, 255);
 }
 
