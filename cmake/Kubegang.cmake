@@ -62,8 +62,8 @@ function(kubegang_optimize_less name)
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O0>)
 endfunction()
 
-# What nearly every file includes, compiled once for the libraries and once for the tests: without it
-# the compiler reads the standard library, the JSON library and GoogleTest anew for each file, which
+# Precompiles what nearly every file includes, once for the libraries and once for the tests: without it
+# the compiler reads the standard library, the JSON library and GoogleTest again for each file, which
 # takes several seconds.
 foreach(headers library_headers test_headers)
   add_library(${headers} OBJECT ${CMAKE_SOURCE_DIR}/cmake/headers.cc)
@@ -123,7 +123,7 @@ function(kubegang_program name)
   add_dependencies(programs ${name})
 endfunction()
 
-# Sets `result` to the libraries of ours that `targets` consist of and need, tests' own left out.
+# Sets `result` to the project's libraries that `targets` consist of and need, tests' own left out.
 function(kubegang_shipped_libraries result targets)
   set(found "")
   while(targets)
@@ -166,7 +166,7 @@ function(kubegang_test_as_shipped name)
     $<$<CONFIG:Release>:LINKER:--whole-archive${files},--no-whole-archive>)
 endfunction()
 
-# With SHARDS the program's tests are run as so many of ctest's, name, name.2, …, side by side.
+# With SHARDS the program's tests are run as that many of ctest's, name, name.2, …, side by side.
 function(kubegang_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT;SHARDS" "SOURCES;DEPS;LABELS")
   add_executable(${name} ${arg_SOURCES})

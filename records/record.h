@@ -56,7 +56,7 @@ struct Record {
   std::int64_t restart = 0;            // requeues before this run
   std::optional<std::int32_t> task{};  // of an array
 
-  // Who.
+  // Identity.
   std::optional<std::int64_t> job_id{};
   std::optional<std::int64_t> array_id{};  // of a task: its array's
   std::string ns{};                        // "namespace"

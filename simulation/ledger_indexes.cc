@@ -40,7 +40,7 @@ void Ledger::on_successes(const kube::Job& before, const kube::Job& job) {
   if (const auto lost = lost_from(had, now)) {
     if (now_ >= restored_at_ + kTwoLeadersWithin) {
       find("successes", "index " + std::to_string(*lost) + " of job " + job.metadata.name +
-                            " had succeeded and has not any more");
+                            " had succeeded and no longer has");
     }
     // One of two leaders writes over what the other stored: it is gone from the store.
     for (const int index : had) {
@@ -64,7 +64,7 @@ void Ledger::on_counters(const std::string& uid, const BatchFacts& before,
   }
   if (const auto lost = lost_from(before.completed, facts.completed)) {
     find("successes", "index " + std::to_string(*lost) + " of batch Job " + facts.name +
-                          " had succeeded and has not any more");
+                          " had succeeded and no longer has");
   }
   const bool is_listed = !indexed_.contains(uid) ||
                          facts.completed.size() == static_cast<std::size_t>(facts.succeeded);

@@ -580,7 +580,7 @@ TEST_F(LedgerIndexTest, AnIndexDoesNotRunBesideItself) {
 TEST_F(LedgerIndexTest, NoSuccessIsTakenBack) {
   runs("sweep", "2-3", "0-1");
   runs("sweep", "1,3", "0,2");
-  EXPECT_EQ(finding(), "index 1 of job sweep had succeeded and has not any more");
+  EXPECT_EQ(finding(), "index 1 of job sweep had succeeded and no longer has");
 }
 
 // If there are two leaders for a moment after a restore, one writes over what the other stored. The
@@ -604,7 +604,7 @@ TEST_F(LedgerIndexTest, ASuccessThatTwoLeadersLostMayRunAgain) {
 TEST_F(LedgerIndexTest, NoSuccessOfABatchJobIsTakenBack) {
   tell({{"succeeded", 2}, {"completedIndexes", "0,1"}});
   tell({{"succeeded", 2}, {"completedIndexes", "0,2"}});
-  EXPECT_EQ(finding(), "index 1 of batch Job sweep had succeeded and has not any more");
+  EXPECT_EQ(finding(), "index 1 of batch Job sweep had succeeded and no longer has");
 }
 
 // Three of the four indexes are done. The API server takes these conditions as they are, so nothing

@@ -157,7 +157,7 @@ int main(int argc, char** argv) {
   app.add_option("--rounds", asked.options.rounds, "how many rounds");
   app.add_option("--seed", asked.options.first_seed, "of the first round; else from the time");
   app.add_option("--threads", asked.options.threads, "how many rounds at a time");
-  app.add_option("--findings", asked.options.findings_max, "ends after so many findings");
+  app.add_option("--findings", asked.options.findings_max, "ends after this many findings");
   app.add_option("--allow", asked.findings_allowed, "how many findings it may have (default 0)");
   app.add_option("--findings-to", asked.findings_to, "folder for the plans of findings");
   app.add_flag("--calm", asked.options.calm, "users only, no faults");

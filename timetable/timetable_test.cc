@@ -331,7 +331,7 @@ TEST(Comparison, NumbersMoreJobsThanANodeHasPods) {
   EXPECT_FALSE(runs_at(line, last % 65'536, at(seconds{0})));
 }
 
-// Both tables run the pod always, so only the slice differs: agents turn by it and must be told.
+// Both tables run the pod always, so only the slice differs: agents turn by it and need it.
 TEST(Comparison, TakesEveryJobForChangedWhenTheSliceIsAnother) {
   const Timetable a{.slice = seconds{1}, .pods_count = 1, .cycle = {{0}}};
   const Timetable b{.slice = seconds{2}, .pods_count = 1, .cycle = {{0}}};

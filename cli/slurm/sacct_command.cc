@@ -586,7 +586,7 @@ RecordQuery query_of(const SacctOptions& options, const TimeWindow& window, cons
   return query;
 }
 
-// What is said of a record whose state no Job has.
+// Shows the state of a record that no Job has.
 void set_recorded_state(JobFacts& facts, const std::optional<records::RecordState>& state) {
   const bool was_requeued = state == records::RecordState::kRequeued;
   if (!was_requeued && state != records::RecordState::kLost) return;

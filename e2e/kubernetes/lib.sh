@@ -48,8 +48,8 @@ require_no_cluster() {
   ! ip link show "$bridge" >/dev/null 2>&1 || die "another cluster is up on this machine: it has the bridge $bridge"
 }
 
-# pid_of NAME   the number in pids/NAME. Fails if that is not the process any more: when it has ended, or after
-# a restart of the machine, the number may be anybody's, and who asks wants to kill it as root.
+# pid_of NAME   the number in pids/NAME. Fails if that is no longer the process: when it has ended, or after
+# a restart of the machine, the number may be any process's, and the caller wants to kill it as root.
 pid_of() {
   local pid
   pid=$(cat "$state/pids/$1" 2>/dev/null) || return 1
@@ -68,7 +68,7 @@ wait_for() {
 }
 
 # Where the cgroup hierarchies are mounted, one per line; only the usual place counts, for the tree may be
-# mounted once more elsewhere (for a chroot). In each a node has the folder kg-nN, and nobody else has
+# mounted once more elsewhere (for a chroot). In each a node has the folder kg-nN, and no other part has
 # processes below it.
 hierarchies() { awk '$2 ~ "^/sys/fs/cgroup" && $3 ~ "^cgroup2?$" {print $2}' /proc/mounts; }
 

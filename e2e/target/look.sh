@@ -125,7 +125,7 @@ take_turns() {  # NAME NODE SECONDS [COMMAND]
   awk -v s="$3" -v slice=$slice -v most=$frozen_max '{exit !($1 >= s / slice - 2 && $2 < s / 10 && $4 <= most)}' <<<"$seen"
   verdict "$1" $? "swaps, both ran, both stood, longest freeze: $seen"
 }
-# Whatever COMMAND kills: nobody is frozen for longer than frozen_max; and somebody was, or this saw nothing.
+# Whatever COMMAND kills: no pod is frozen for longer than frozen_max; and one was, or this saw nothing.
 nobody_stays_frozen() {  # NAME NODE SECONDS COMMAND
   local seen
   seen=$(watch "$2" "$3" "$4")

@@ -41,7 +41,7 @@ kube::Condition ready_condition(const AgentReport& report) {
   const std::string type = "Ready";
   if (report.stopped) {
     return condition(type, false, "Stopped",
-                     "the agent was told to stop: nothing is frozen here until it is back");
+                     "the agent was stopped: nothing is frozen here until it is back");
   }
   if (report.kill_switch) {
     return condition(type, false, "KillSwitch",

@@ -151,11 +151,11 @@ void Engine::on(const JobRan& event) {
 
 // Only a replay gets passes and slices.
 void Engine::on(const SliceEnd&) {
-  CHECK(false, "a slice is told");
+  CHECK(false, "a slice is given");
 }
 
 void Engine::on(const Pass&) {
-  CHECK(false, "a pass is told");
+  CHECK(false, "a pass is given");
 }
 
 void Engine::on(const TimeLimitReached& event) {

@@ -238,7 +238,7 @@ void Engine::requeue(Job& job) {
   } else if (!may_requeue(job)) {
     books_.decide(CommandRefused{
         job.id, partitions_of(cluster_, *job.request).empty()
-                    ? "the job may not be requeued: its partition does not exist any more"
+                    ? "the job may not be requeued: its partition no longer exists"
                     : "the job may not be requeued (requeue: false)"});
   } else {
     begin_ending(job, Ending{.final_state = JobState::kPending,

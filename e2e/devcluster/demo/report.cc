@@ -121,7 +121,7 @@ std::vector<Complaint> complaints(const Report& report) {
   if (found.lost_percent < -kLostPercentMax) {
     complain(false,
              "the first gang did less work alone than both did in turns: other programs "
-             "were busy then, so the work lost cannot be told");
+             "were busy then, so the work lost is unknown");
   }
   return out;
 }

@@ -1,4 +1,4 @@
-# Namespaces whose Jobs become ours (adoption.namespaces): what the label does, and that it gives nobody a partition.
+# Namespaces whose Jobs kubegang runs (adoption.namespaces): what the label does, and that it gives no user a partition.
 # Sourced by test-policies.
 
 plain_job() { managed_by=none batch_job "$@" | sed 's/managedBy: none, //'; }
@@ -36,7 +36,7 @@ k annotate namespace team-a kubegang.io/partition=batch >/dev/null
 wait_for 30 "the namespace's partition" becomes 'kubegang.io/job batch' plain_job a
 allow "CronJobs get it too" becomes 'kubegang.io/job batch' plain_cron_job a
 
-# use: the author's, as ever. Of the Jobs of a CronJob nobody is asked, so they become ours by its template only.
+# use: the author's, as usual. Jobs of a CronJob are not checked, so they become kubegang's by its template only.
 k delete clusterrolebinding kubegang-use-all-partitions >/dev/null
 wait_for 10 "the binding to be gone" nobody_uses
 for kind in plain_job plain_cron_job; do

@@ -38,7 +38,7 @@ for field in 'priority: 7' 'nice: -7'; do
   allow "he goes there without" move '{"partitions": ["other"]}'
 done
 
-# use: bound to everybody at first
+# use: bound to all users at first
 allow "anna names partitions" submit anna < <(job a 'partitions: [batch, other, c, d, e, f, g, h, i, j]')
 allow "anna names a qos" submit anna < <(job a 'schedule: {qos: high}')
 k delete clusterrolebinding kubegang-use-all-partitions >/dev/null

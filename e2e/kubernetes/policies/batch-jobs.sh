@@ -39,7 +39,7 @@ deny "somebody says that it has ended" "write with the tokens of their pods only
   k --as=system:serviceaccount:kubegang-system:kubegang-operator patch jobs.batch adopted -n team-a --subresource=status --type=merge -p '{"status": {"active": 0}}'
 allow "the operator deletes the job that it has made" with_token "$operator" delete jobs.kubegang.io adopted -n team-a
 
-# Nobody else makes a job of a batch Job, which would decide how that one ends.
+# No other user makes a job of a batch Job, which would decide how that one ends.
 forged="only the kubegang operator makes jobs for a Job of the batch group"
 deny "anna makes a job of a batch Job" "$forged" as anna create -f <(owned_job forged)
 allow "anna makes one of her own" as anna create -f <(job own)
@@ -52,7 +52,7 @@ deny "anna moves it to another partition" "$once" annotate kubegang.io/partition
 deny "anna gives it a QOS" "$once" annotate kubegang.io/qos=high
 allow "anna says something else of it" annotate note=x
 
-# use, as for our own: bound to everybody at first
+# use, as for kubegang Jobs: bound to all users at first
 allow "anna names no partition" try_as anna < <(batch_job a)
 k delete clusterrolebinding kubegang-use-all-partitions >/dev/null
 nobody_uses() { ! k auth can-i use partitions.kubegang.io --as=anna --as-group=system:authenticated; }

@@ -33,7 +33,7 @@ with_token() {  # TOKEN COMMAND…
   "$bin/kubectl" --request-timeout=20s --kubeconfig=/dev/null --server="$server" \
     --certificate-authority="$dir/ca.crt" --token="$token" "$@"
 }
-# role_of NAME VERBS RESOURCE…   a ClusterRole over resources of ours, VERBS with commas; $names limits it
+# role_of NAME VERBS RESOURCE…   a ClusterRole over kubegang's resources, VERBS with commas; $names limits it
 role_of() {
   local name=$1 verbs=$2
   shift 2

@@ -46,7 +46,7 @@ deny "the operator reads PodGroups" "cannot list resource" with_token "$operator
 allow "of a PodGroup's pods nothing is asked" try_as anna < <(grouped a)
 install --set adoption.pods=true --set adoption.podGroups=true
 operator_of_now
-only_anna_uses  # an upgrade makes it anew
+only_anna_uses  # an upgrade makes it again
 groups_are_in_force() { ! try_as anna < <(grouped a) >/dev/null 2>&1; }
 wait_for 30 "the policies of PodGroups" groups_are_in_force
 deny "the operator reads PodGroups that are not served" "could not find the requested resource" \

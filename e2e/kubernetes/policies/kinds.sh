@@ -48,7 +48,7 @@ deny "the operator writes a batch Job" 'cannot patch resource "jobs"' with_token
 deny "the operator deletes one" 'cannot delete resource "jobs"' with_token "$operator" delete jobs.batch adopted -n team-a
 deny "the operator reads CronJobs" 'cannot list resource "cronjobs"' with_token "$operator" get cronjobs -n team-a
 
-# Statuses are nobody else's, and the record and the timetables are the operator's alone.
+# No other user writes statuses, and the record and the timetables are the operator's alone.
 for kind in account/physics qos/high partition/batch schedulerconfig/default nodetimetable/n1; do
   resource=${kind%/*}s
   [[ $resource != qoss ]] || resource=qos

@@ -32,7 +32,7 @@ wait_for 10 "the binding to be gone" is_closed
 for kind in partitions qos accounts schedulerconfigs usagerecords nodetimetables; do
   deny "zed sees no $kind" "cannot list resource \"$kind\"" as zed get $kind.kubegang.io
 done
-# Agents are authenticated, too: until then they saw what everybody sees.
+# Agents are authenticated, too: until then they saw what every user sees.
 for kind in partitions qos accounts; do
   deny "an agent reads $kind" "cannot list resource \"$kind\"" with_token "$agent" get $kind.kubegang.io
 done
