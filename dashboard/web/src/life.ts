@@ -45,7 +45,7 @@ export class LifeLine {
       bar.append(part);
       return piece.what === "waited" ? `waited ${spanText(piece.to - piece.from)}` : `had ${piece.on} for ${spanText(piece.to - piece.from)}`;
     });
-    // Of many requeues the last ones are told.
+    // Only the last of many requeues are shown.
     const told = words.length > 6 ? ["…", ...words.slice(-5)] : words;
     this.root.replaceChildren(bar, element("p", { class: "hint" },
       `Submitted ${instantText(all[0]!.from, now)}; ${told.join(", ")}${isFinal(job) ? "; ended" : ""}.`));
