@@ -50,8 +50,8 @@ class TaskOutcomes {
   std::array<int, 4> counts_{};
 };
 
-// The status of a task as that of a job, and back. The entry has what a new leader cannot work out
-// of the array: nothing but what is the array's own is lost.
+// Returns the status of a task as that of a job, and back. The entry has what a new leader cannot
+// work out of the array: nothing but what is the array's own is lost.
 JobStatus task_status(const ArrayTask& entry, const JobStatus& of_array);
 // Returns the status of a task from the array's; empty if it has no entry.
 JobStatus stored_task(const JobStatus& of_array, int task);
@@ -60,11 +60,11 @@ ArrayTask task_entry(int task, const JobStatus& status);
 // The most ends that an array keeps for the records. They and the entries of tasks are no more
 // than kArrayBegunMax.
 inline constexpr std::size_t kArrayEndsMax = 500;
-// The status of a task that has ended, and back.
+// Returns the status of a task that has ended, and back.
 TaskEnd task_end(int task, const JobStatus& status);
 JobStatus task_status(const TaskEnd& end, const JobStatus& of_array);
 
-// "37 of 1000 done, 4 run, 1 failed"
+// Returns "37 of 1000 done, 4 run, 1 failed"
 std::string array_summary(const ArrayCounts& counts);
 
 }  // namespace kube

@@ -52,14 +52,14 @@ std::optional<JobDevice> device_of(std::string_view resource, const Node& node,
 // All that the node has, in the order of the resources' names. A kind that has none left counts 0.
 std::vector<JobDevice> devices_of(const Node& node, const DevicesConfig& config);
 
-// Names that devices of the cluster can have, in order: "gpu" and those of the table.
+// Returns the names that devices of the cluster can have, in order: "gpu" and those of the table.
 std::vector<std::string> device_names(const DevicesConfig& config);
 
 // Returns the problems of the table: whole sentences that begin with a field of `spec.devices`.
 std::vector<std::string> devices_config_problems(const DevicesConfig& config);
 
-// "gpu:nvidia-a100-sxm4-80gb:4", as Slurm writes what a node has. A GPU of which nothing but its
-// maker is known has no type there. "" if there are none.
+// Returns "gpu:nvidia-a100-sxm4-80gb:4", as Slurm writes what a node has. A GPU of which nothing
+// but its maker is known has no type there. "" if there are none.
 std::string gres_text(const std::vector<JobDevice>& devices);
 
 }  // namespace kube

@@ -387,8 +387,8 @@ struct JobSpec {
   friend bool operator==(const JobSpec&, const JobSpec&) = default;
 };
 
-// The fields in which two specs differ, sorted, such as "spec.resources.tasks" (a field of a group)
-// or "spec.partitions". The template is not compared, nor is the batch script.
+// Returns the fields in which two specs differ, sorted, such as "spec.resources.tasks" (a field of
+// a group) or "spec.partitions". The template is not compared, nor is the batch script.
 std::vector<std::string> changed_fields(const JobSpec& before, const JobSpec& now);
 
 // The share of the job of each of some nodes.

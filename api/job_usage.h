@@ -56,7 +56,7 @@ bool is_usage_message(std::string_view message);
 // few bounded numbers and names without special characters, even if the message is forged.
 std::optional<JobUsage> read_usage_message(std::string_view message);
 
-// The steps as a JSON text, for databases; "" if there are none.
+// Returns the steps as a JSON text, for databases; "" if there are none.
 std::string write_steps(const JobUsage& usage);
 // Adds what write_steps() has written; false: it is something else.
 bool read_steps(std::string_view text, JobUsage& usage);

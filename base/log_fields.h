@@ -53,7 +53,7 @@ struct LogField {
 };
 using LogFields = std::vector<LogField>;
 
-// "node=n12 error=\"connection refused\"".
+// Returns "node=n12 error=\"connection refused\"".
 inline std::string to_text(const LogFields& fields) {
   std::string out;
   for (const LogField& field : fields) {

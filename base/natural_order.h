@@ -11,14 +11,14 @@ constexpr bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-// The end of the run of digits that begins at `from`.
+// Returns the end of the run of digits that begins at `from`.
 inline std::size_t digits_end(std::string_view text, std::size_t from) {
   while (from < text.size() && is_digit(text[from])) ++from;
   return from;
 }
 
-// The digits of the number itself, so that two numbers of any length compare by length first and
-// then as text, without overflow.
+// Returns the digits of the number itself, so that two numbers of any length compare by length
+// first and then as text, without overflow.
 inline std::string_view without_leading_zeros(std::string_view digits) {
   const std::size_t first = digits.find_first_not_of('0');
   return first == std::string_view::npos ? std::string_view{} : digits.substr(first);

@@ -65,7 +65,7 @@ struct [[nodiscard]] Error {
   Code code = Code::kInternal;
   std::string message;
 
-  // The same error with "context: " in front. Add context once on the way up.
+  // Returns the same error with "context: " in front. Add context once on the way up.
   Error with_context(std::string_view context) const {
     return {code, std::string{context} + ": " + message};
   }

@@ -23,20 +23,20 @@ constexpr std::int64_t micros_since_epoch(Instant t) {
   return t.time_since_epoch().count();
 }
 
-// Number of the slot that t is in, on the grid of `slice` since the epoch: floor(t / slice), also
-// for negative t. REQUIRES: slice > 0.
+// Returns the number of the slot that t is in, on the grid of `slice` since the epoch: floor(t /
+// slice), also for negative t. REQUIRES: slice > 0.
 constexpr std::int64_t slot_of(Instant t, Duration slice) {
   const std::int64_t micros = micros_since_epoch(t);
   const std::int64_t quotient = micros / slice.count();
   return (micros % slice.count() < 0) ? quotient - 1 : quotient;
 }
 
-// Where slot number `slot` begins.
+// Returns where slot number `slot` begins.
 constexpr Instant slot_begin(std::int64_t slot, Duration slice) {
   return Instant{slice * slot};
 }
 
-// The first grid boundary at or after t.
+// Returns the first grid boundary at or after t.
 constexpr Instant boundary_at_or_after(Instant t, Duration slice) {
   const Instant begin = slot_begin(slot_of(t, slice), slice);
   return begin == t ? t : begin + slice;

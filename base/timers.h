@@ -20,13 +20,13 @@ namespace base {
 template <typename Key>
 class Timers {
  public:
-  // The key is due at this instant, whatever was set before.
+  // Makes the key due at this instant, whatever was set before.
   void set(const Key& key, Instant at) {
     const auto [found, is_new] = instant_of_.try_emplace(key, at);
     if (!is_new) move(found, at);
     if (is_new) by_instant_.emplace(at, key);
   }
-  // The key is due at this instant, or at the one that was set before if that is earlier.
+  // Makes the key due at this instant, or leaves it at the one set before if that is earlier.
   void set_no_later(const Key& key, Instant at) {
     const auto [found, is_new] = instant_of_.try_emplace(key, at);
     if (is_new) {
@@ -44,18 +44,18 @@ class Timers {
   }
 
   bool empty() const { return instant_of_.empty(); }
-  // When the key is due, or nothing.
+  // Returns when the key is due; nullopt if it has no timer.
   std::optional<Instant> at(const Key& key) const {
     const auto found = instant_of_.find(key);
     if (found == instant_of_.end()) return std::nullopt;
     return found->second;
   }
-  // The earliest instant of all, or nothing.
+  // Returns the earliest instant of all; nullopt if there is none.
   std::optional<Instant> next() const {
     if (by_instant_.empty()) return std::nullopt;
     return by_instant_.begin()->first;
   }
-  // The earliest instant that is still to come, or nothing.
+  // Returns the earliest instant that is still to come; nullopt if there is none.
   std::optional<Instant> next_after(Instant now) const {
     const auto found = by_instant_.upper_bound(now);
     if (found == by_instant_.end()) return std::nullopt;
@@ -89,7 +89,7 @@ class Timers {
     bool operator()(const Entry& a, const Instant& b) const { return a.first < b; }
   };
 
-  // A pair of by_instant_ contains the instant, so it is made again.
+  // Moves a key; a pair of by_instant_ contains the instant, so it is made again.
   void move(typename std::map<Key, Instant>::iterator found, Instant at) {
     if (found->second == at) return;
     by_instant_.erase(Entry{found->second, found->first});

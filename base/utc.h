@@ -8,7 +8,7 @@
 
 namespace base {
 
-// "2026-01-01T00:00:30Z". The text has another form where the year is not from 1 to 9999.
+// Returns "2026-01-01T00:00:30Z". The text has another form where the year is not from 1 to 9999.
 inline std::string format_utc(std::chrono::sys_seconds t) {
   const auto day = std::chrono::floor<std::chrono::days>(t);
   const std::chrono::year_month_day date{day};

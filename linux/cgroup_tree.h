@@ -32,7 +32,7 @@ base::Result<CgroupRoot> make_cgroup_root(std::optional<CgroupVersion> wanted,
 // `mkdir -p`. A directory that exists is not an error.
 base::Status make_cgroup(const std::string& path);
 
-// Every process in `path` and below it, in no order. A directory that is gone has none.
+// Returns every process in `path` and below it, in no order. A directory that is gone has none.
 std::vector<pid_t> processes_below(const std::string& path);
 
 bool cgroup_exists(const std::string& path);

@@ -33,7 +33,7 @@ struct Ending {
   friend bool operator==(const Ending&, const Ending&) = default;
 };
 
-// The state in which a job ends by this decision.
+// Returns the state in which a job ends by this decision.
 constexpr JobState final_state_of(EndingVerdict verdict) {
   switch (verdict) {
     case EndingVerdict::kRequeue:
@@ -117,7 +117,7 @@ struct JobFacts {
   std::optional<Allocation> claim;
   base::Instant claim_until{};
 
-  // Those of a job that is submitted with this request.
+  // Returns those of a job that is submitted with this request.
   static JobFacts of(JobRequest request) {
     JobFacts facts;
     facts.id = request.id;

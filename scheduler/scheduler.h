@@ -71,20 +71,20 @@ class Scheduler {
 
   // REQUIRES: now is not before the last step's.
   void step(base::Instant now, const Event& event);
-  // The decisions since the last call, in order.
+  // Takes the decisions since the last call, in order.
   std::vector<Decision> take_decisions();
 
-  // When the next Wake is due; nullopt = only an event can change anything. Passes happen in Wakes
-  // alone, so that many events cost one pass: after events that may let a job start this is the
-  // instant of the last step. Ticks that only rotate are not due: they are played when something
-  // else happens.
+  // Returns when the next Wake is due; nullopt = only an event can change anything. Passes happen
+  // in Wakes alone, so that many events cost one pass: after events that may let a job start this
+  // is the instant of the last step. Ticks that only rotate are not due: they are played when
+  // something else happens.
   std::optional<base::Instant> next_due() const;
-  // From the next one on passes of the backfill are so far apart at least, whatever their interval.
+  // Sets the least interval of backfill passes, from the next one on, whatever the configured one.
   void rest_at_least(base::Duration rest);
 
-  // The plans of the nodes whose list or run(t) from c on differs from what was taken last (after a
-  // restore: from what was published). A node without contention has no entries.
-  // REQUIRES: Options::publishes.
+  // Returns the plans of the nodes whose list or run(t) from c on differs from what was taken last
+  // (after a restore: from what was published). A node without contention has no entries. REQUIRES:
+  // Options::publishes.
   std::vector<NodePlan> take_plans(base::Instant now);
 
   // --- instead of plans; REQUIRES: not Options::publishes, own timing ---
@@ -95,8 +95,8 @@ class Scheduler {
   // Returns the runs that are not settled yet, of the jobs on their nodes: when they run from then
   // on if nothing more happens; `to` is kNever.
   std::vector<JobRun> open_runs();
-  // When the allocated job will have run for `work`, if that is by `until` and nothing happens
-  // before; otherwise an instant after `until` before which it cannot be, whatever happens.
+  // Returns when the allocated job will have run for `work`, if that is by `until` and nothing
+  // happens before; otherwise an instant after `until` before which it cannot be, whatever happens.
   base::Instant when_has_run(JobId job, base::Duration work, base::Instant until);
 
   // Returns why the job may not wait for what the request names: it would wait for itself. A
@@ -122,7 +122,7 @@ class Scheduler {
   // All that has to be kept for the next scheduler, which goes on as this one would. It changes
   // when a period ends (usage_as_of) and when a job does.
   UsageState usage() const;
-  // When the last period ended.
+  // Returns when the last period ended.
   base::Instant usage_as_of() const;
   // The jobs that were charged at the end of a run since the last call, and for how much of it. The
   // caller keeps them beside usage() until the next scheduler would know of their ends. REQUIRES:
@@ -134,17 +134,17 @@ class Scheduler {
   void restore_usage(const UsageState& state, const std::vector<EndedJob>& ended = {});
   // Accounts and users, parents before children; empty if none are configured. Cost: O(them).
   std::vector<ShareView> shares() const;
-  // The priority of a pending job in each of its partitions, as it would be worked out now. Empty
-  // unless PriorityType is multifactor.
+  // Returns the priority of a pending job in each of its partitions, as it would be worked out now.
+  // Empty unless PriorityType is multifactor.
   std::vector<PriorityView> priorities_of(JobId job, base::Instant now) const;
 
-  // Jobs and tasks that the backfill has started, as sdiag counts them.
+  // Returns the jobs and tasks that the backfill has started, as sdiag counts them.
   std::int64_t backfilled_starts() const;
-  // The licenses that jobs hold, by name. A name that once was in use stays, with 0.
+  // Returns the licenses that jobs hold, by name. A name that once was in use stays, with 0.
   const Licenses& licenses_in_use() const;
 
-  // All that another scheduler needs to go on from `now` on its own, but for the configuration.
-  // REQUIRES: as step() does of `now`. Cost: O(jobs + nodes + what is published).
+  // Returns all that another scheduler needs to go on from `now` on its own, but for the
+  // configuration. REQUIRES: as step() does of `now`. Cost: O(jobs + nodes + what is published).
   StateCopy copy(base::Instant now) const;
 
   // Empty, or which invariant is broken (6.13; shares, memory, all or nothing). Cost:

@@ -73,8 +73,8 @@ std::span<const Pod> run_at(const BasicTimetable<Pod>& timetable, base::Instant 
 template <typename Pod>
 bool runs_at(const BasicTimetable<Pod>& timetable, std::type_identity_t<Pod> pod, base::Instant t);
 
-// The position in a cycle of `length` slots at which slot number `slot` stands, also for slots
-// before the epoch. REQUIRES: length > 0.
+// Returns the position in a cycle of `length` slots at which slot number `slot` stands, also for
+// slots before the epoch. REQUIRES: length > 0.
 constexpr std::size_t cycle_position(std::int64_t slot, std::size_t length) {
   const auto size = static_cast<std::int64_t>(length);
   return static_cast<std::size_t>((slot % size + size) % size);
@@ -85,8 +85,8 @@ constexpr std::size_t cycle_position(std::int64_t slot, std::size_t length) {
 // Cost: O(plan + cycle).
 std::optional<base::Instant> next_change(const Timetable& timetable, base::Instant t);
 
-// How long `pod` runs in [from, to), in closed form over the cycle: O(plan + cycle) however far
-// apart the two are. REQUIRES: from <= to.
+// Returns how long `pod` runs in [from, to), in closed form over the cycle: O(plan + cycle) however
+// far apart the two are. REQUIRES: from <= to.
 template <typename Pod>
 base::Duration run_time(const BasicTimetable<Pod>& timetable, std::type_identity_t<Pod> pod,
                         base::Instant from, base::Instant to);

@@ -84,11 +84,11 @@ class BackfillPass {
   // little. Returns true if the pass has ended. REQUIRES: active().
   bool step(base::Instant now, int records);
 
-  // Until when a pass over the same state would find the same: version() of the books when the last
-  // pass ended, and an instant.
+  // Returns until when a pass over the same state would find the same: version() of the books when
+  // the last pass ended, and an instant.
   std::uint64_t passed_version() const { return passed_version_; }
   base::Instant passed_until() const { return passed_until_; }
-  // Jobs and tasks that passes have started.
+  // Returns the jobs and tasks that passes have started.
   std::int64_t starts() const { return starts_; }
   // For another pass of the same kind of scheduler: JobBooks::moves() has one reader. REQUIRES: not
   // active(), as long as it is used.
@@ -180,7 +180,7 @@ class BackfillPass {
   bool fetch();
   bool walk(base::Instant now, int records);
   void tell_plans();
-  // False if the pass has to end here.
+  // Returns false if the pass must end here.
   bool try_record(const Record& record, base::Instant now);
   bool try_one(const Record& record, base::Instant now);
   int tasks_to_promise(const Job& array) const;

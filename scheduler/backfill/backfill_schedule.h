@@ -23,16 +23,16 @@ class BackfillSchedule {
   // Plans are not reported from now on, so sched/builtin, which only estimates, does
   // nothing.
   void tell_no_plans() { tells_plans_ = false; }
-  // From the next pass on passes are so far apart at least.
+  // Sets the least interval of passes, from the next one on.
   void rest_at_least(base::Duration rest) { rest_min_ = rest; }
 
-  // When the next step is due, not before now; nullopt = none is unless something changes.
+  // Returns when the next step is due, not before now; nullopt = none is unless something changes.
   std::optional<base::Instant> next_due(base::Instant now) const;
   bool is_due(base::Instant now) const {
     const std::optional<base::Instant> due = next_due(now);
     return due && *due <= now;
   }
-  // One step. REQUIRES: it is due.
+  // Makes one step. REQUIRES: it is due.
   void run(base::Instant now);
 
  private:

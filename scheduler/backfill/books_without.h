@@ -31,17 +31,17 @@ class BooksWithout {
   BooksWithout(const Cluster& cluster, JobBooks& books, Ends& ends)
       : cluster_{cluster}, books_{books}, ends_{ends} {}
 
-  // The books without the victims (null = there are none) and without the first `count` of the
-  // ends. Valid until the next call. REQUIRES: no trial but this object's own lives; the ends are
-  // read, unless nothing is taken away; release() before the victims change.
+  // Returns the books without the victims (null = there are none) and without the first `count` of
+  // the ends. Valid until the next call. REQUIRES: no trial but this object's own lives; the ends
+  // are read, unless nothing is taken away; release() before the victims change.
   Chooser& first(std::size_t count, const Victims* victims);
-  // The books at an instant on these nodes, of which alone they may be asked: without the jobs
-  // there that end by then. In a large cluster most of those that end by then are elsewhere. Valid
-  // until the next call. REQUIRES: as first().
+  // Returns the books at an instant on these nodes, of which alone they may be asked: without the
+  // jobs there that end by then. In a large cluster most of those that end by then are elsewhere.
+  // Valid until the next call. REQUIRES: as first().
   Chooser& on(const NodeSet& nodes, base::Instant at);
-  // The selector's books are the real ones again.
+  // Makes the selector's books the real ones again.
   void release();
-  // The books are about to change, or have changed.
+  // Drops copies: the books are about to change, or have changed.
   void forget_copies();
 
  private:

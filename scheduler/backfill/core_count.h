@@ -29,7 +29,7 @@ class CoreCount {
     }
   }
 
-  // An allocated job leaves all its nodes. REQUIRES: it has not left before.
+  // Takes an allocated job off all its nodes. REQUIRES: it has not left before.
   void leave(const Job& job) {
     if (job.user_suspended) return;  // its cores are free already
     for_each_rank(cluster_, job.allocation, [&](int rank, const NodeAllocation& use) {

@@ -34,8 +34,8 @@ class EndBatches {
   EndBatches(const Cluster& cluster, const Ends& ends, const NodeSet& nodes, const Victims* victims,
              std::size_t from);
 
-  // The next batch, or nullopt if no more jobs with nodes in question end. Calls visit(index) for
-  // each end in it that matters, in their order.
+  // Returns the next batch, or nullopt if no more jobs with nodes in question end. Calls
+  // visit(index) for each end in it that matters, in their order.
   template <typename Visit>
   std::optional<Batch> next(const Visit& visit);
 

@@ -54,7 +54,7 @@ class Ends {
   // may be others now: then the caller must forget().
   bool go_to(base::Instant now);
   base::Instant now() const { return now_; }
-  // The next read() looks at the books.
+  // Makes the next read() look at the books.
   void forget() { is_read_ = false; }
   void read();
   // The job has just started; its end is put into the order, instead of reading all that moved for

@@ -18,7 +18,7 @@ class LicensePlan {
  public:
   explicit LicensePlan(Licenses total) : total_{std::move(total)} {}
 
-  // A job holds them, or is promised them, in [begin, end).
+  // Notes licenses that a job holds, or is promised, in [begin, end).
   void take(const Licenses& asked, base::Instant begin, base::Instant end);
   // Returns the first instant from `from` on at which all are free for as long; nullopt if there
   // are never enough.

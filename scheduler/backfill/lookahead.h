@@ -104,7 +104,7 @@ class Lookahead {
   // Returns true if starts of the job are worked out from the nodes that are ripe: cores can be
   // counted, the job may preempt none, and starts are exact.
   bool goes_by_ripening(const Job& job, PartitionIndex partition);
-  // How nodes ripen for such a job; null for others. Valid until the books change.
+  // Returns how nodes ripen for such a job; null for others. Valid until the books change.
   Ripening* ripening(const Job& job, PartitionIndex partition);
 
   // Nodes of the partition that fit the job's shape and constraint. Valid until the next call.

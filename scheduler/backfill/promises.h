@@ -23,14 +23,14 @@ class Promises {
   void add(const NodeSet& nodes, base::Instant begin, base::Instant end);
   // Returns true if one of the nodes is promised at an instant in [begin, end).
   bool overlaps(const NodeSet& nodes, base::Instant begin, base::Instant end) const;
-  // When the next promise of one of the nodes begins after this instant.
+  // Returns when the next promise of one of the nodes begins after this instant.
   std::optional<base::Instant> next_begin(const NodeSet& nodes, base::Instant after) const;
-  // How many nodes are promised; one that is promised several times counts as often.
+  // Returns how many nodes are promised; one that is promised several times counts as often.
   int nodes_count() const { return static_cast<int>(places_.size()); }
-  // When the next promise ends after this instant, within the window.
+  // Returns when the next promise ends after this instant, within the window.
   std::optional<base::Instant> next_end(base::Instant after) const;
-  // How many instants at which the promised nodes change there are, as Slurm counts them for
-  // bf_node_space_size.
+  // Returns how many instants at which the promised nodes change there are, as Slurm counts them
+  // for bf_node_space_size.
   int changes() const { return static_cast<int>(changes_.size()) + 1; }
 
   // The nodes that are free of promises during [start, start + length], both ends included, while
@@ -42,16 +42,16 @@ class Promises {
     void begin(const NodeSet& nodes, base::Duration length);
     // REQUIRES: begun, and not before the last one since.
     const NodeSet& at(base::Instant start);
-    // How many there are.
+    // Returns how many there are.
     int count() const { return count_; }
-    // When nodes come free of promises next after the last start, within the window.
+    // Returns when nodes come free of promises next after the last start, within the window.
     std::optional<base::Instant> next_free() const;
     // Marks a node, which need not be one of them. REQUIRES: once for each node.
     void mark(int rank) {
       marked_.set(rank);
       if (free_.test(rank)) ++marked_count_;
     }
-    // How many of them are marked.
+    // Returns how many of them are marked.
     int marked_count() const { return marked_count_; }
 
    private:

@@ -39,8 +39,8 @@ class Ripening {
   // ends are read.
   Ripening(const Cluster& cluster, const Ends& ends, const NodeNeeds& needs);
 
-  // The node that is ripe as the index-th; null if no more nodes ever are. Valid until the next
-  // call.
+  // Returns the node that is ripe as the index-th; null if no more nodes ever are. Valid until the
+  // next call.
   const Node* node(std::size_t index) {
     while (index >= order_.size() && next_end_ < ends_.all().size()) add_end();
     return index < order_.size() ? &order_[index] : nullptr;
@@ -54,7 +54,7 @@ class Ripening {
   // together have the cores and the memory that it needs in all; kNever if there is none. A job
   // cannot start earlier. REQUIRES: needs.each is what this was made for.
   Enough first_enough(const NodeSet& nodes, const Needs& needs);
-  // Those of the nodes that are ripe by then, and among the first that are enough.
+  // Returns those of the nodes that are ripe by then, and among the first that are enough.
   NodeSet ripe(const NodeSet& nodes, const Enough& enough);
 
  private:

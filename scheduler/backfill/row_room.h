@@ -31,7 +31,7 @@ class RowRoom {
   // has suspended it, only its memory counts. REQUIRES: none has left
   // yet.
   void enter(const Job& job);
-  // The next one leaves. REQUIRES: it has entered, or does not count.
+  // Takes the next one away. REQUIRES: it has entered, or does not count.
   void leave(const Job& job);
   std::size_t gone_count() const { return gone_count_; }
   // Returns the most cores of the node that are free in a row when `gone` are gone. REQUIRES: they

@@ -36,8 +36,8 @@ namespace sched {
 // The records of the queue that are looked at, if bf_max_job_test does not say how many.
 inline constexpr int kEstimatesMax = 50;
 
-// The interval between two estimates: 30 s, or what the first key of SchedulerParameters says whose
-// name ends in "interval" (sched_interval, else bf_interval), as Slurm reads it.
+// Returns the interval between two estimates: 30 s, or what the first key of SchedulerParameters
+// says whose name ends in "interval" (sched_interval, else bf_interval), as Slurm reads it.
 base::Duration estimates_interval(const ClusterParameters& parameters);
 
 class StartEstimates {
@@ -60,8 +60,8 @@ class StartEstimates {
   // REQUIRES: active().
   bool step(base::Instant now, int records);
 
-  // Until when estimates of the same state would be the same: version() of the books when the last
-  // ones were complete, and an instant.
+  // Returns until when estimates of the same state would be the same: version() of the books when
+  // the last ones were complete, and an instant.
   std::uint64_t passed_version() const { return passed_version_; }
   base::Instant passed_until() const { return passed_until_; }
 

@@ -155,7 +155,7 @@ class World {
     return started;
   }
 
-  // One step of what is due now; false if nothing is.
+  // Makes one step of what is due now; false if nothing is.
   bool wake() {
     const std::optional<base::Instant> due = scheduler_.next_due();
     if (!due || *due > now_) return false;
@@ -216,7 +216,7 @@ class Stopwatch {
     cpu_seconds_ += cpu_now() - cpu_before;
     state_.SetIterationTime(std::chrono::duration<double>(end - begin).count());
   }
-  // The thread's CPU time in seconds.
+  // Returns the thread's CPU time in seconds.
   static double cpu_now() {
     timespec time{};
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);

@@ -139,7 +139,7 @@ class Engine : private PassActions, private gang::TurnEvents {
   // Calls act(job) for the job of that id, if there is one that is not over. For an array: for what
   // waits as the array, if anything does, and then for each task that is a job of its own.
   void each_job(JobId id, const std::function<void(Job&)>& act);
-  // As many tasks of it as may run at once have room for another, since `task` has left its nodes.
+  // Reopens the array for another task, since `task` has left its nodes.
   void reopen(Job& array, const Job* task = nullptr);
   void forget_ended_tasks();
 
@@ -170,7 +170,7 @@ class Engine : private PassActions, private gang::TurnEvents {
 
   // --- the life cycle, in its order ---
   void begun(Job& job);  // the books' listener: a job has its allocation
-  // The start is decided; JobReady will tell when the job runs.
+  // Carries out a decided start; JobReady will tell when the job runs.
   virtual void started(Job& /*job*/) {}
   void become_ready(Job& job);
   // The nodes come free by `until` at the latest.
@@ -179,7 +179,7 @@ class Engine : private PassActions, private gang::TurnEvents {
   virtual base::Duration grace_time(const Job& victim) const;
   // Decides the ending and begins its grace time, unless there is one already.
   void begin_ending(Job& job, Ending ending);
-  // The same instead of the ending that there may be.
+  // Does the same instead of the ending that there may be.
   void decide_ending(Job& job, Ending ending);
   // The job's processes or its node ended it, not the scheduler.
   void end_by_itself(Job& job, JobState verdict, int exit_code);
@@ -190,7 +190,7 @@ class Engine : private PassActions, private gang::TurnEvents {
   void end_allocation(Job& job, JobState next);
   void about_to_end(Job& job);  // the books' listener: a job is losing its allocation
   void to_pending(Job& job);
-  // When a job that is requeued now may start.
+  // Returns when a job that is requeued now may start.
   virtual base::Instant not_before_again() const;
   bool may_requeue(const Job& job) const;
   static void hold_as_asked(Job& job);

@@ -35,10 +35,10 @@ class ComingEnds {
   void end_after(JobId job, base::Duration work, base::Instant bound);
   // Notes that the job is killed at that instant, even if it does not run then.
   void kill_at(JobId job, base::Instant at);
-  // It has no end that is known.
+  // Notes that the job has no known end.
   void drop(JobId job) { ends_.erase(job); }
 
-  // The next end, if it is by `until` and nothing happens before.
+  // Returns the next end, if it is by `until` and nothing happens before.
   std::optional<base::Instant> next(Scheduler& scheduler, base::Instant until);
   // Takes out those that have come, by their instants, at one instant by their jobs.
   std::vector<End> take_due(Scheduler& scheduler, base::Instant now);

@@ -43,7 +43,7 @@ namespace sched::gang {
 // Returns the job as the lists need it, not suspended. REQUIRES: it has an allocation.
 Newcomer newcomer_of(const Job& job, const Cluster& cluster);
 
-// Nodes on which any of the jobs has an allocation, ascending.
+// Returns the nodes on which any of the jobs has an allocation, ascending.
 std::vector<NodeIndex> nodes_of(const std::vector<const Job*>& jobs);
 
 class Components {
@@ -74,8 +74,8 @@ class Components {
   // that have been turned since it was last called: nothing in one slot, O(components) in the next.
   void advance(base::Instant now);
   void advance_due(base::Instant now);
-  // When something has to be done at an instant of its own: a pending op, a kill by a tick, the end
-  // of a projection. Ticks that only rotate are not due. REQUIRES: nothing is stale.
+  // Returns when something must be done at an instant of its own: a pending op, a kill by a tick,
+  // the end of a projection. Ticks that only rotate are not due. REQUIRES: nothing is stale.
   std::optional<base::Instant> next_due() const;
 
   // --- working run(t) out ---
@@ -105,18 +105,18 @@ class Components {
   bool ever_runs(const Job& job) const;
   // Run time of a tracked job in [from, to). REQUIRES: ensure_projected(job, to).
   base::Duration run_time(const Job& job, base::Instant from, base::Instant to) const;
-  // When a tracked job has run for `work` since `from`, if that is by `until`; otherwise an instant
-  // after `until` before which it cannot be, whatever happens. REQUIRES: ensure_projected(job,
-  // until).
+  // Returns when a tracked job has run for `work` since `from`, if that is by `until`; otherwise an
+  // instant after `until` before which it cannot be, whatever happens. REQUIRES:
+  // ensure_projected(job, until).
   base::Instant when_has_run(const Job& job, base::Instant from, base::Duration work,
                              base::Instant until) const;
   // Whether a job (tracked or not yet) would not run at the same time as a tracked or unready one.
   bool conflicts(const Job& a, const Job& b) const;
 
-  // Jobs whose clock, run state or reason may have changed since the last call, each once.
+  // Returns jobs whose clock, run state or reason may have changed since the last call, each once.
   std::vector<JobId> take_touched();
   std::vector<Action> take_kills() { return std::exchange(kills_, {}); }
-  // Nodes whose timetable may have changed, and when it is to be published at the latest.
+  // Returns nodes whose timetable may have changed, and when it is to be published at the latest.
   base::Timers<NodeIndex>& dirty_nodes() { return dirty_nodes_; }
   void mark(const Job& job, base::Instant publish_at);
 

@@ -106,7 +106,7 @@ class GangLists {
   // Returns true if it is not much larger than its jobs make it: nodes and entries of jobs that
   // left stay until the lists are built again.
   bool is_lean() const;
-  // From now on kills alone are recorded as actions, or everything again.
+  // Records only kills as actions from now on, or everything again.
   void record_kills_only(bool only) { kills_only_ = only; }
   // By partition (highest tier first), in list order.
   std::vector<Place> places() const;
@@ -114,8 +114,8 @@ class GangLists {
   bool runs(JobId job) const;
   // Returns true if a tick or a start may kill a job.
   bool may_kill() const;
-  // Where each of these jobs, which ascend, is held here, for runs(slot): valid until a job is
-  // added or removed; -1 = it is not.
+  // Returns where each of these jobs, which ascend, is held here, for runs(slot): valid until a job
+  // is added or removed; -1 = it is not.
   std::vector<std::int32_t> slots_of(const std::vector<JobId>& jobs) const;
   bool runs(std::int32_t slot) const { return entries_[static_cast<std::size_t>(slot)].resumed; }
   JobId job_at(std::int32_t slot) const { return entries_[static_cast<std::size_t>(slot)].job; }
@@ -131,7 +131,7 @@ class GangLists {
   std::vector<std::int32_t> signature() const;
 
   std::vector<Action> take_actions();
-  // The same with the last stop or resume of each job only; of kills all.
+  // Does the same with only the last stop or resume of each job; of kills all.
   std::vector<Action> take_last_actions();
   // Calls visit(slot, action) for each action that a tick recorded, in order, at most one for each
   // job, and forgets them. The memory is kept for the next tick.
@@ -227,8 +227,8 @@ class GangLists {
   void occupy_each(List& list, const Entry& entry) const;
   void add(List& list, Entry& entry, EntryRow row);
   bool overlaps(const Entry& a, const Entry& b) const;
-  // A job of a higher tier because of which the entry cannot run, even if no other job of its list
-  // did.
+  // Returns a job of a higher tier because of which the entry cannot run, even if no other job of
+  // its list did.
   std::optional<JobId> shadow_over(const List& list, const Entry& entry) const;
   std::optional<JobId> any_shadow(const List& list) const;
   std::optional<JobId> shadow_that_fills(const List& list, const Entry& entry) const;

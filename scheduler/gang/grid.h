@@ -21,12 +21,12 @@ struct Grid {
   base::Instant old_until = base::Instant::min();
   base::Duration lead{0};
 
-  // The first boundary after t.
+  // Returns the first boundary after t.
   base::Instant next_boundary(base::Instant t) const {
     if (t >= change_at) return base::slot_begin(base::slot_of(t, slice) + 1, slice);
     return old_boundary(base::slot_begin(base::slot_of(t, old_slice) + 1, old_slice));
   }
-  // The first boundary at or after t: c for a change that may wait until t.
+  // Returns the first boundary at or after t: c for a change that may wait until t.
   base::Instant boundary_at_or_after(base::Instant t) const {
     if (t >= change_at) return base::boundary_at_or_after(t, slice);
     return old_boundary(base::boundary_at_or_after(t, old_slice));

@@ -45,7 +45,7 @@ class Turns {
   // Stops and resumes all jobs whose turn ended or began since this was last called (a pass depends
   // on which nodes have running jobs, R4.4). Cost: O(components), once in a slice.
   virtual void play() = 0;
-  // When something is due; nullopt = nothing but an event changes anything.
+  // Returns when something is due; nullopt = nothing but an event changes anything.
   virtual std::optional<base::Instant> next_due() = 0;
 
   // --- jobs ---
@@ -83,14 +83,14 @@ class Turns {
   virtual std::optional<Turn> turn_at(const Job& job, base::Instant t) = 0;
   virtual base::Duration run_time(const Job& job, base::Instant t) = 0;
   virtual base::Duration suspend_time(const Job& job, base::Instant t) = 0;
-  // When the job will have run for `work` in all, if that is by `until` and nothing happens before;
-  // otherwise an instant after `until` before which it cannot be.
+  // Returns when the job will have run for `work` in all, if that is by `until` and nothing happens
+  // before; otherwise an instant after `until` before which it cannot be.
   virtual base::Instant when_has_run(const Job& job, base::Duration work, base::Instant until) = 0;
   // Returns when the job is expected to have run for `limit` in all: exact by `until` as far as its
   // rotation is known; with told turns, as if it ran from its last turn on.
   virtual base::Instant expected_end(const Job& job, base::Duration limit, base::Instant until) = 0;
-  // An instant before which the job cannot run for `more`; exact if that is less than a slice away.
-  // nullopt if it never runs.
+  // Returns an instant before which the job cannot run for `more`; exact if that is less than a
+  // slice away. nullopt if it never runs.
   virtual std::optional<base::Instant> earliest(const Job& job, base::Duration more) = 0;
 
   // --- what is published ---

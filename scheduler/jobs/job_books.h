@@ -47,8 +47,8 @@ class JobBooks {
   const NodeUsage& usage() const { return usage_; }
   // For questions; only JobBooks books what jobs hold.
   Selector& selector() { return *selector_; }
-  // Jobs that hold nodes for which others still have to leave: victims (P14), or those that run
-  // where a job wants to go on that its user has resumed (T11).
+  // Returns the jobs that hold nodes for which others still have to leave: victims (P14), or those
+  // that run where a job wants to go on that its user has resumed (T11).
   const std::set<JobId>& claimants() const { return claimants_; }
   std::uint64_t version() const { return version_; }
 
@@ -73,7 +73,7 @@ class JobBooks {
   // The task no longer waits as its array does, but as a job of its own. It is in no queue yet, and
   // where the array had a claim or a plan it has none. REQUIRES: it waits in the array.
   Job& split(Job& array, int task);
-  // Tasks of arrays that have ended; all that is kept of them is in the array.
+  // Returns the tasks of arrays that have ended; all that is kept of them is in the array.
   std::vector<JobId> take_ended_tasks() { return std::exchange(ended_tasks_, {}); }
   // REQUIRES: the job has no allocation and is in no queue.
   void erase(Job& job);
@@ -96,7 +96,7 @@ class JobBooks {
              base::Instant now);
   // A new leader: books a job whose partition, allocation, state and times are set already.
   void restore(Job& job);
-  // All its pods are ready: its start time, which preemption counts from (7.3).
+  // Notes that all its pods are ready: its start time, which preemption counts from (7.3).
   void set_ready(Job& job, base::Instant now);
   // Sets or changes the decided end. The job keeps everything until release_cores().
   void set_ending(Job& job, Ending ending);
@@ -105,7 +105,7 @@ class JobBooks {
   void release_cores(Job& job);
   // Nothing of it is left on these of its nodes. REQUIRES: an ending; it has not left them before.
   void leave_nodes(Job& job, const std::vector<NodeIndex>& nodes);
-  // It has left its nodes and is `next` from here on: pending, or a terminal state.
+  // Ends the allocation; the job is `next` from here on: pending, or a terminal state.
   void end(Job& job, JobState next);
   // Makes the selector and the node usage again: the nodes or the configuration changed.
   void reshape();
@@ -113,7 +113,7 @@ class JobBooks {
   // --- claims of preemptors that wait for their victims (P14) ---
   // Decides Claim.
   void set_claim(Job& job, Allocation claim, base::Instant until);
-  // The same without deciding it: a new leader found it.
+  // Does the same without deciding it: a new leader found it.
   void restore_claim(Job& job, Allocation claim, base::Instant until);
   // `tell`: decides that it was given up; false when another decision of the job says so.
   void clear_claim(Job& job, bool tell, base::Instant now);
@@ -129,7 +129,7 @@ class JobBooks {
   // change: whether another job starts does not depend on whose turn it is.
   void suspend(Job& job, Reason why);
   void resume(Job& job);
-  // The same without a decision: a new leader found it so.
+  // Does the same without a decision: a new leader found it so.
   void restore_turn(Job& job, bool runs, Reason why);
   // T10: its user suspends the job. It gives its cores back and keeps its memory; then, when the
   // gang has let it go, it is suspended. Decides Suspend and Waits.
@@ -155,7 +155,7 @@ class JobBooks {
   // one).
   void begin_pass() { in_pass_ = true; }
   void end_pass();
-  // When and where it is expected to start, if that is known. Decides Planned if that changed.
+  // Sets when and where it is expected to start, if that is known. Decides Planned if that changed.
   void set_plan(Job& job, std::optional<Job::Plan> plan);
 
   // --- decisions and changes that JobBooks does not make ---

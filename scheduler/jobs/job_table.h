@@ -123,7 +123,7 @@ struct Job : JobFacts {
   std::optional<base::Instant> limit_timer;  // when its limit is looked at next
 
   bool is_array() const { return tasks != nullptr; }
-  // For how many jobs the record stands that wait or run.
+  // Returns for how many jobs that wait or run the record stands.
   int count() const { return is_array() ? array->waiting.size() : 1; }
   // Returns how many of them may start, as far as the job's array is concerned (13.4).
   int startable() const {
@@ -149,10 +149,10 @@ struct Job : JobFacts {
 
 class JobTable {
  public:
-  // A new record at the end of the table; that of a task stands behind its array's, in the order of
-  // tasks. REQUIRES: no record with this id.
+  // Adds a record at the end of the table; that of a task stands behind its array's, in the order
+  // of tasks. REQUIRES: no record with this id.
   Job& add(JobFacts facts);
-  // The task takes the place of its array, which goes to the end of the table.
+  // Puts the task in the place of its array, which goes to the end of the table.
   void swap_places(Job& array, Job& task);
   void erase(JobId id);
   Job* find(JobId id) { return by_id_.find(id); }

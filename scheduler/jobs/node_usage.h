@@ -36,11 +36,11 @@ class NodeUsage {
   // An allocated job that is not completing begins to count as running, or ends to.
   void change_running(const Job& job, bool running) { count_running(job, running ? +1 : -1); }
 
-  // Nodes without a running and without a completing job; suspended ones do not count (R4.4).
+  // Returns the nodes without a running or completing job; suspended ones do not count (R4.4).
   const NodeSet& idle() const { return idle_; }
-  // Nodes without a running job that refuses to share.
+  // Returns the nodes without a running job that refuses to share.
   const NodeSet& shareable() const { return shareable_; }
-  // Nodes on which a job is completing, and has something left: no new job (R2.1).
+  // Returns the nodes on which a job is completing, and has something left: no new job (R2.1).
   const NodeSet& completing() const { return completing_; }
   bool any_completing() const { return completing_count_ > 0; }
   // Nodes that take no more pods (NodeSpec::pods_max); what the others still take.
@@ -55,7 +55,7 @@ class NodeUsage {
   void node_changed(NodeIndex node) { show_full(node); }
   // Returns true if restrict_to_user() may take nodes away.
   bool restricts(bool exclusive_user) const { return exclusive_user || owners_count_ > 0; }
-  // The ranks at which one of the four sets changed.
+  // Returns the ranks at which one of the four sets changed.
   const ChangeLog& log() const { return log_; }
   // Allocated jobs of the node, in the order in which they came; also those that have left it.
   const std::vector<const Job*>& jobs_on(NodeIndex node) const { return nodes_[node.index()].jobs; }
@@ -65,7 +65,7 @@ class NodeUsage {
   void leave_out_refusing(const Job& job, base::Instant now, NodeSet& nodes) const;
   // R7.30: the nodes that `job` may use as far as users are concerned, out of `nodes`.
   void restrict_to_user(const Job& job, bool exclusive_user, NodeSet& nodes) const;
-  // The same for one node, as if `without` (may be null) were not on it.
+  // Returns the same for one node, as if `without` (may be null) were not on it.
   bool open_to_user(const Job& job, bool exclusive_user, NodeIndex node, const Job* without) const;
 
  private:

@@ -19,14 +19,14 @@ std::optional<LimitHit> over_job_limits(const LimitScope& scope, const TresCount
 // holds for the mean of its nodes.
 std::optional<LimitHit> over_limits_with_nodes(const LimitScope& scope, const TresCounts& counts);
 
-// The limit of time that counts for the job: MaxWall.
+// Returns the limit of time that counts for the job: MaxWall.
 std::optional<base::Duration> max_wall(const LimitScope& scope);
 
 // --- words that limits/ shares ---
 // "CPUs", "MiB", "nodes", "billing units".
 const char* unit_of(Tres kind);
 enum class LimitKind { kGroup, kJob, kNode, kMin, kUser, kAccount };
-// The reason for a limit of this kind on that resource.
+// Returns the reason for a limit of this kind on that resource.
 Reason tres_reason(LimitKind limit, Tres kind, bool of_qos);
 
 }  // namespace sched

@@ -22,7 +22,7 @@ struct LimitHolder {
   const Limits& limits(const Cluster& cluster) const {
     return qos != nullptr ? qos->limits : cluster.accounts()[*association].limits;
   }
-  // "QOS gold", "account b".
+  // Returns "QOS gold", "account b".
   std::string name(const Cluster& cluster) const {
     return qos != nullptr ? "QOS " + qos->name : cluster.accounts().describe(*association);
   }

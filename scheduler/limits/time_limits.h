@@ -23,12 +23,12 @@ class TimeLimits {
   TimeLimits(const Cluster& cluster, JobBooks& books, gang::Turns& turns)
       : cluster_{cluster}, books_{books}, turns_{turns} {}
 
-  // The limit of the job in the partition: its own or the partition's, cut to its deadline; nullopt
-  // = unlimited.
+  // Returns the limit of the job in the partition: its own or the partition's, cut to its deadline;
+  // nullopt = unlimited.
   std::optional<base::Duration> limit_of(const Job& job, PartitionIndex partition,
                                          base::Instant now) const;
-  // The limit, cut to the wall time that is left until the job's deadline from its start on, or
-  // from `now` if it has not begun: the job cannot run for longer.
+  // Returns the limit, cut to the wall time that is left until the job's deadline from its start
+  // on, or from `now` if it has not begun: the job cannot run for longer.
   static std::optional<base::Duration> until_deadline(const Job& job,
                                                       std::optional<base::Duration> limit,
                                                       base::Instant now);
@@ -46,7 +46,7 @@ class TimeLimits {
   // its timetable its next turn may be far away.
   void check_at_once(Job& job, base::Instant now);
 
-  // How long the job may run in all, OverTimeLimit included; nullopt = unlimited.
+  // Returns how long the job may run in all, OverTimeLimit included; nullopt = unlimited.
   std::optional<base::Duration> whole_time(const Job& job) const;
 
   std::optional<base::Instant> next_due() const;
@@ -67,7 +67,7 @@ class TimeLimits {
 
  private:
   bool is_reached(Job& job, base::Instant now);
-  // The next job whose deadline has come, which is forgotten; nullptr if there is none.
+  // Returns the next job whose deadline has come, which is forgotten; nullptr if there is none.
   Job* take_late(base::Instant now);
 
   const Cluster& cluster_;

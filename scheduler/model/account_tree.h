@@ -49,7 +49,7 @@ class AccountTree {
   void upwards(AssociationIndex from, const Visit& visit) const {
     for (std::optional<AssociationIndex> at = from; at; at = all_[at->index()].parent) visit(*at);
   }
-  // "account b", "user ada in account b".
+  // Returns "account b", "user ada in account b".
   std::string describe(AssociationIndex index) const;
 
  private:

@@ -18,7 +18,7 @@ void for_each_rank(const Cluster& cluster, const Allocation& allocation, const V
   }
 }
 
-// How many nodes of the allocation are in `nodes`.
+// Returns how many nodes of the allocation are in `nodes`.
 inline int count_nodes_in(const Cluster& cluster, const Allocation& allocation,
                           const NodeSet& nodes) {
   int count = 0;

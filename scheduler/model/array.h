@@ -36,7 +36,7 @@ class TaskSet {
   }
   int size() const { return size_; }
   bool empty() const { return size_ == 0; }
-  // The lowest one from `from` on. Cost: O(what is empty before it / 64).
+  // Returns the lowest one from `from` on. Cost: O(what is empty before it / 64).
   std::optional<int> next(int from = 0) const {
     for (std::size_t at = word_of(from); at < words_.size(); ++at) {
       const std::uint64_t rest =
@@ -45,7 +45,7 @@ class TaskSet {
     }
     return std::nullopt;
   }
-  // nullopt if it is empty.
+  // Returns nullopt if it is empty.
   std::optional<int> last() const {
     for (std::size_t at = words_.size(); at-- > 0;) {
       if (words_[at] == 0) continue;
@@ -53,7 +53,7 @@ class TaskSet {
     }
     return std::nullopt;
   }
-  // How many are lower than this one. Cost: O(task / 64).
+  // Returns how many are lower than this one. Cost: O(task / 64).
   int count_below(int task) const {
     int count = 0;
     const std::size_t end = std::min(word_of(task), words_.size());
@@ -111,7 +111,7 @@ class TaskOutcomes {
     word &= ~(std::uint64_t{3} << shift_of(task));
     word |= std::uint64_t{index(outcome)} << shift_of(task);
   }
-  // How many have ended so. REQUIRES: not kNotEnded.
+  // Returns how many have ended so. REQUIRES: not kNotEnded.
   int count(TaskOutcome outcome) const { return counts_[index(outcome)]; }
   int ended() const { return -counts_[0]; }
   friend bool operator==(const TaskOutcomes& a, const TaskOutcomes& b) {

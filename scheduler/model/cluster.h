@@ -55,7 +55,7 @@ class Cluster {
   // Adds the node or changes it. Refuses a node without CPUs or with more than kCoresPerNodeMax
   // cores.
   base::Status upsert_node(const NodeSpec& spec);
-  // False when there is no such node.
+  // Returns false if there is no such node.
   bool remove_node(std::string_view name);
   // Works out ranks and node sets again where a change made it necessary.
   void settle();
@@ -76,7 +76,7 @@ class Cluster {
   NodeIndex node_at(int rank) const { return order_[static_cast<std::size_t>(rank)]; }
   const NodeSpec& spec_at(int rank) const { return node(node_at(rank)); }
   NodeSet no_nodes() const { return NodeSet{node_count()}; }
-  // The ranks of the names that exist.
+  // Returns the ranks of the names that exist.
   NodeSet named(const std::vector<std::string>& names) const;
   // Changes when a rank, a partition's nodes, the order of partitions or a node's hardware
   // (sockets, cores, threads, CPUs) or weight may have changed.

@@ -158,7 +158,7 @@ struct ClusterParameters {
   friend bool operator==(const ClusterParameters&, const ClusterParameters&) = default;
 };
 
-// The last whole second by then; of Slurm's clock, if it is known what that showed.
+// Returns the last whole second by then; of Slurm's clock, if it is known what that showed.
 inline base::Instant whole_second(const ClusterParameters& parameters, base::Instant at) {
   const base::Duration clock = parameters.recorded_clock.value_or(base::Duration{0});
   return std::chrono::floor<std::chrono::seconds>(at + clock) - clock;

@@ -18,7 +18,7 @@ inline constexpr int kCoresPerNodeMax = 512;
 // only next() may be asked from kCoresPerNodeMax on, which is the end of a walk.
 class CoreSet {
  public:
-  // The cores 0 … count − 1.
+  // Returns the cores 0 …… count − 1.
   static constexpr CoreSet first(int count) {
     CoreSet set;
     for (std::size_t word = 0; word < kWords && count > 0; ++word, count -= 64) {
@@ -57,7 +57,7 @@ class CoreSet {
     }
     return true;
   }
-  // The lowest core >= from, or -1.
+  // Returns the lowest core >= from, or -1.
   constexpr int next(int from) const {
     for (std::size_t word = word_of(from), bit = bit_of(from); word < kWords; ++word, bit = 0) {
       const std::uint64_t rest = words_[word] >> bit << bit;

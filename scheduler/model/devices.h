@@ -70,7 +70,7 @@ int count_of(const Devices& there, const DeviceKind& kind);
 // con_gres_mix). REQUIRES: have_devices(there, asked).
 Devices devices_given(const Devices& there, const Devices& asked);
 
-// "gpu:a100:4", as Slurm writes it; several with commas.
+// Returns "gpu:a100:4", as Slurm writes it; several with commas.
 std::string to_string(const DeviceCount& devices);
 std::string to_string(const Devices& devices);
 

@@ -35,8 +35,8 @@ class Holds {
     return others.any();
   }
 
-  // The reason to show: that of the first hold in the order of `HoldBy`. Holds that no request says
-  // come first, because the caller has to store them. nullopt if none is set.
+  // Returns the reason to show: that of the first hold in the order of `HoldBy`. Holds that no
+  // request says come first, because the caller has to store them. nullopt if none is set.
   std::optional<Reason> shown() const {
     constexpr std::array kReasons{Reason::kJobHeldAdmin,      Reason::kLaunchFailedRequeuedHeld,
                                   Reason::kJobHoldMaxRequeue, Reason::kJobHeldUser,
@@ -47,8 +47,8 @@ class Holds {
     return std::nullopt;
   }
 
-  // The hold that this reason shows, if no request says it: the caller stores the reason. nullopt
-  // for all other reasons.
+  // Returns the hold that this reason shows, if no request says it: the caller stores the reason.
+  // nullopt for all other reasons.
   static std::optional<HoldBy> to_store(Reason reason) {
     if (reason == Reason::kJobHeldAdmin) return HoldBy::kAdmin;
     if (reason == Reason::kLaunchFailedRequeuedHeld) return HoldBy::kLaunchFailed;

@@ -44,7 +44,7 @@ class JobId {
     return static_cast<int>(packed_ % kNumber) - 1;
   }
   constexpr bool is_task() const { return packed_ % kNumber != 0; }
-  // The array of a task; the job itself if it is none.
+  // Returns the array of a task; the job itself if it is none.
   constexpr JobId array() const { return JobId{number()}; }
   // Equal ids alone have equal ones: for tables.
   constexpr std::int64_t packed() const { return packed_; }
@@ -58,7 +58,7 @@ class JobId {
   std::int64_t packed_ = 0;
 };
 
-// "12", a task "12_3", as squeue writes them.
+// Returns "12", a task "12_3", as squeue writes them.
 inline std::string to_string(JobId id) {
   const std::optional<int> task = id.task();
   return std::to_string(id.number()) + (task ? "_" + std::to_string(*task) : "");

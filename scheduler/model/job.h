@@ -87,15 +87,15 @@ struct JobRequest {  // what a user asks for (1.5)
   friend bool operator==(const JobRequest&, const JobRequest&) = default;
 };
 
-// How many tasks the job has when it gets `nodes_count` nodes: --ntasks-per-node, else --ntasks,
-// else one per node (4.11 step 1 without the selectors' rule for whole CPUs).
+// Returns how many tasks the job has if it gets `nodes_count` nodes: --ntasks-per-node, else
+// --ntasks, else one per node (4.11 step 1 without the selectors' rule for whole CPUs).
 constexpr int tasks_of(const JobRequest& request, int nodes_count) {
   if (request.tasks) return *request.tasks;
   return asked_product(request.tasks_per_node.value_or(1), nodes_count);
 }
 
-// The devices that each node of the job must have at least: of what is asked for over all nodes
-// there is one on each.
+// Returns the devices that each node of the job must have at least: of what is asked for over all
+// nodes there is one on each.
 Devices least_devices(const JobRequest& request);
 // Returns true if it asks for devices at all.
 inline bool asks_for_devices(const JobRequest& request) {
@@ -114,7 +114,7 @@ struct NodeAllocation {
   friend bool operator==(const NodeAllocation&, const NodeAllocation&) = default;
 };
 
-// Pods that the job has there.
+// Returns the pods that the job has there.
 constexpr int pods_on(const JobRequest& request, const NodeAllocation& use) {
   return request.pod_per_task ? use.tasks : 1;
 }
@@ -126,7 +126,7 @@ struct Allocation {
   friend bool operator==(const Allocation&, const Allocation&) = default;
 };
 
-// The devices that the job holds there.
+// Returns the devices that the job holds there.
 inline Devices devices_on(const Allocation& allocation, NodeIndex node) {
   Devices devices;
   for (const DevicesOnNode& use : allocation.devices) {
@@ -159,7 +159,7 @@ constexpr TaskOutcome outcome_of(JobState state) {
   if (state == JobState::kCompleted) return TaskOutcome::kSucceeded;
   return state == JobState::kCancelled ? TaskOutcome::kCanceled : TaskOutcome::kFailed;
 }
-// That of an array as a whole. REQUIRES: all of its tasks have ended.
+// Returns the state of an array as a whole. REQUIRES: all of its tasks have ended.
 inline JobState state_of(const TaskOutcomes& outcomes) {
   if (outcomes.count(TaskOutcome::kFailed) > 0) return JobState::kFailed;
   if (outcomes.count(TaskOutcome::kCanceled) > 0) return JobState::kCancelled;

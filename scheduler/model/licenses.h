@@ -22,7 +22,7 @@ inline int licenses_of(const Licenses& licenses, const std::string& name) {
   return found == licenses.end() ? 0 : found->second;
 }
 
-// "bar:1,foo:2", as Slurm writes it.
+// Returns "bar:1,foo:2", as Slurm writes it.
 inline std::string to_string(const Licenses& licenses) {
   std::string text;
   for (const auto& [name, count] : licenses) {

@@ -19,7 +19,7 @@ namespace sched {
 class NodeSet {
  public:
   NodeSet() = default;
-  // The empty set over ranks 0 … size − 1.
+  // Makes the empty set over ranks 0 … size − 1.
   explicit NodeSet(int size) : size_{size}, words_(words_for(size)) {}
   static NodeSet all(int size) {
     NodeSet set{size};
@@ -73,7 +73,7 @@ class NodeSet {
     }
     return true;
   }
-  // The lowest member >= from, or -1:  for (int r = s.next(0); r >= 0; r = s.next(r + 1))
+  // Returns the lowest member >= from, or -1:  for (int r = s.next(0); r >= 0; r = s.next(r + 1))
   int next(int from) const {
     if (from >= size_) return -1;
     std::size_t word = word_of(from);
@@ -97,7 +97,7 @@ class NodeSet {
     }
     return static_cast<int>(word * 64) + std::countr_zero(rest);
   }
-  // The lowest member >= from that is not in `other`, or -1.
+  // Returns the lowest member >= from that is not in `other`, or -1.
   int next_outside(int from, const NodeSet& other) const {
     if (from >= size_) return -1;
     std::size_t word = word_of(from);

@@ -10,7 +10,7 @@
 
 namespace sched {
 
-// The QOS of that name; null when there is none, as for an empty name. Cost: O(QOS).
+// Returns the QOS of that name; null when there is none, as for an empty name. Cost: O(QOS).
 inline const QosConfig* qos_named(const Cluster& cluster, std::string_view name) {
   const auto index = cluster.find_qos(name);
   return index ? &cluster.qos(*index) : nullptr;
@@ -31,7 +31,7 @@ inline QosOrder qos_order(const Cluster& cluster, std::string_view job_qos,
   return qos_order(cluster, qos_named(cluster, job_qos), partition);
 }
 
-// The QOS with the limit of this kind that counts; null if neither has one.
+// Returns the QOS with the limit of this kind that counts; null if neither has one.
 template <typename Limit>
 const QosConfig* qos_with(const QosOrder& order, Limit QosConfig::*limit) {
   for (const QosConfig* const qos : order) {

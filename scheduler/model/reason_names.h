@@ -8,9 +8,9 @@
 
 namespace sched {
 
-// "JobHeldUser".
+// Returns "JobHeldUser".
 std::string_view name_of(Reason reason);
-// nullopt = no reason has that name.
+// Returns nullopt if no reason has that name.
 std::optional<Reason> parse_reason(std::string_view name);
 
 }  // namespace sched

@@ -61,8 +61,8 @@ class MainPass {
   // more jobs: a job that had blocked a partition was itself started in a different one.
   bool run(base::Instant now, std::optional<int> depth);
 
-  // The version of the state that the last pass saw to the end of the queue, and until when its
-  // answers hold.
+  // Returns the version of the state that the last pass saw to the end of the queue, and until when
+  // its answers hold.
   std::uint64_t passed_version() const { return passed_version_; }
   base::Instant passed_until() const { return passed_until_; }
 

@@ -20,8 +20,8 @@ class Constraint {
 
   // Returns true if a node with these features may be used at all, brackets and counts apart.
   bool matches(const std::vector<std::string>& features) const;
-  // The same of many nodes at once: those out of `all` that match. `nodes_with(feature)` returns
-  // the nodes that have it. Cost: O(nodes / 64) for each feature of the expression.
+  // Does the same for many nodes at once: those out of `all` that match. `nodes_with(feature)`
+  // returns the nodes that have it. Cost: O(nodes / 64) for each feature of the expression.
   template <typename NodesWith>
   NodeSet matching(const NodeSet& all, const NodesWith& nodes_with) const {
     return terms_.empty() ? all : evaluate(terms_, nodes_with) & all;

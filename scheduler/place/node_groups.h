@@ -39,9 +39,9 @@ class NodeGroups {
 
   // Ascending weight (4.2.8), ties by the first node.
   const std::vector<NodeGroup>& all() const { return groups_; }
-  // Nodes that are up and not drained.
+  // Returns the nodes that are up and not drained.
   const NodeSet& up() const { return up_; }
-  // Nodes that have the feature. Valid until the next call.
+  // Returns the nodes that have the feature. Valid until the next call.
   const NodeSet& nodes_with(const std::string& feature) const {
     return features_.nodes_with(feature);
   }

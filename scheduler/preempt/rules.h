@@ -14,15 +14,15 @@ inline bool enabled(const Cluster& cluster) {
   return cluster.parameters().preempt_type != PreemptType::kNone;
 }
 
-// How the allocated job would be preempted (7.1).
+// Returns how the allocated job would be preempted (7.1).
 PreemptMode effective_mode(const Cluster& cluster, const Job& victim);
 
 // Returns true if the pending job, tried in `partition`, may take the allocated one (7.2).
 bool may_take(const Cluster& cluster, const Job& preemptor, PartitionIndex partition,
               const Job& victim);
 
-// The part of may_take() that is the same for all jobs of these partitions and QOS: where it is
-// false, no priorities make may_take() true.
+// Checks the part of may_take() that is the same for all jobs of these partitions and QOS: where it
+// is false, no priorities make may_take() true.
 bool kind_may_take(const Cluster& cluster, const Job& preemptor, PartitionIndex partition,
                    const Job& victim);
 

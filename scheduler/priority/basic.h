@@ -10,12 +10,12 @@ namespace sched {
 
 class BasicPriorities {
  public:
-  // The priority of a job that is submitted or released. A priority that the request names counts
-  // for this job alone, and so does its nice: later jobs do not get less because of it (R9.2,
-  // recording queue_hold_release_backfill).
+  // Returns the priority of a job that is submitted or released. A priority that the request names
+  // counts for this job alone, and so does its nice: later jobs do not get less because of it
+  // (R9.2, recording queue_hold_release_backfill).
   Priority next(const JobRequest& request);
-  // A job that another scheduler gave this priority, its nice included: later ones get less, as
-  // they would if neither had a nice value.
+  // Restores a job that another scheduler gave this priority, its nice included: later ones get
+  // less, as they would if neither had a nice value.
   void restore(const JobRequest& request, Priority priority);
   // A change of nice from `before` to `after` raises or lowers the priority by the difference, but
   // not to 0, which means held (R9.2).

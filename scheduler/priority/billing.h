@@ -14,9 +14,9 @@ namespace sched {
 // at 0.
 TresCounts requested(const Cluster& cluster, const JobRequest& request, PartitionIndex partition);
 
-// The CPUs of the nodes that select/linear would give the job on an empty partition: those that it
-// names, then the first ones until there are as many nodes as it aims at and the CPUs that it asks
-// for (requested()). Cost: O(these nodes).
+// Returns the CPUs of the nodes that select/linear would give the job on an empty partition: those
+// that it names, then the first ones until there are as many nodes as it aims at and the CPUs that
+// it asks for (requested()). Cost: O(these nodes).
 std::int64_t whole_node_cpus(const Cluster& cluster, const JobRequest& request,
                              PartitionIndex partition, std::int64_t cpus_asked);
 

@@ -35,7 +35,7 @@ class FairShare {
 
   // Returns billionths. REQUIRES: a user.
   std::int64_t factor_ppb(AssociationIndex user);
-  // The part of the whole cluster that is due to it, in billionths.
+  // Returns the part of the whole cluster that is due to it, in billionths.
   std::int64_t shares_ppb(AssociationIndex index) const { return shares_ppb_[index.index()]; }
   // The part of all usage, in billionths; the effective one counts under the classic rule.
   std::int64_t usage_ppb(AssociationIndex index) const;

@@ -39,7 +39,7 @@ class Priorities {
 
   // The configuration changed, or nodes came or went.
   void configure();
-  // The number that a new job gets under `basic`; under both rules it is used up.
+  // Returns the number that a new job gets under `basic`; under both rules it is used up.
   Priority next_basic(const JobRequest& request) { return basic_.next(request); }
   void restore_basic(const JobRequest& request, Priority priority) {
     basic_.restore(request, priority);
@@ -54,7 +54,7 @@ class Priorities {
   // Works the job's priority out: Job::priority and Factors::priority_in. With `basic` it does
   // nothing. Returns true if it changed.
   bool set(Job& job, base::Instant now);
-  // The factors of the job in that partition.
+  // Returns the factors of the job in that partition.
   PriorityFactors factors(const Job& job, PartitionIndex partition, base::Instant now);
 
   // --- usage ---
@@ -64,9 +64,9 @@ class Priorities {
   void keep_ends() { keeps_ends_ = true; }
   // The jobs that were charged at their ends since the last call, for all of their run time.
   std::vector<JobCharged> take_charged_ends() { return std::exchange(charged_ends_, {}); }
-  // The end of the period, nullopt = nothing to work out then.
+  // Returns the end of the period, nullopt = nothing to work out then.
   std::optional<base::Instant> next_due() const;
-  // The first period begins, unless one has.
+  // Begins the first period, unless one has begun.
   void begin(base::Instant now);
   // Ends the period: usage decays, and running jobs are charged. With CALCULATE_RUNNING they get
   // their priorities. Returns true if one of these has changed.
@@ -80,7 +80,7 @@ class Priorities {
   // REQUIRES: the jobs are in the books.
   void restore_usage(const UsageState& state, const std::vector<EndedJob>& ended,
                      base::Instant now);
-  // Every account and user, parents before children.
+  // Returns every account and user, parents before children.
   std::vector<ShareView> shares();
 
  private:

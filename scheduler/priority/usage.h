@@ -41,7 +41,7 @@ class UsageLedger {
   // (PriorityUsageResetPeriod) lies in between.
   void end_period(base::Instant now);
   base::Instant period_began() const { return as_of_; }
-  // The first period begins.
+  // Begins the first period.
   void begin_at(base::Instant now) { as_of_ = now; }
 
   const Used& of(AssociationIndex index) const { return associations_[index.index()]; }
@@ -65,7 +65,7 @@ class UsageLedger {
   std::vector<std::string> qos_names_;
 };
 
-// The first reset after t, at midnight UTC; nullopt = there is none.
+// Returns the first reset after t, at midnight UTC; nullopt = there is none.
 std::optional<base::Instant> next_reset(UsageReset reset, base::Instant t);
 
 }  // namespace sched

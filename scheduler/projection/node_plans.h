@@ -29,10 +29,10 @@ class NodePlans {
   // Run time of a job as of t.
   using RunTime = std::function<base::Duration(const Job&, base::Instant)>;
 
-  // The plans that differ from what was published, of the nodes that are due by now; they count as
-  // published from here on.
+  // Returns the plans that differ from what was published, of the nodes that are due by now; they
+  // count as published from here on.
   std::vector<NodePlan> take(base::Instant now, const RunTime& run_time);
-  // When the next rewrite that was collected is due.
+  // Returns when the next rewrite that was collected is due.
   std::optional<base::Instant> next_due() const;
   // The job has begun: what was published of an earlier start of it means other pods.
   void begin(const Job& job);

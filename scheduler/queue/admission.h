@@ -23,8 +23,8 @@
 
 namespace sched {
 
-// The last instant at which the job may start and still make its deadline (13.3); nullopt = it has
-// none.
+// Returns the last instant at which the job may start and still make its deadline (13.3); nullopt =
+// it has none.
 std::optional<base::Instant> latest_start(const JobRequest& request);
 
 class Admission {
@@ -69,7 +69,7 @@ class Admission {
   // did. The caller must still withdraw it.
   bool end_if_too_late(Job& job, base::Instant now);
 
-  // When a begin time, a requeue delay or a deadline is reached.
+  // Returns when a begin time, a requeue delay or a deadline is reached.
   std::optional<base::Instant> next_due() const;
   void fire_timers(base::Instant now);
   // Cost: O(timers); for tests.

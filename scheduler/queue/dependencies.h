@@ -67,7 +67,7 @@ class Dependencies {
   std::set<JobId> take_splits() { return std::exchange(splits_, {}); }
   bool has_changed() const { return !changed_.empty() || !splits_.empty(); }
 
-  // When the delay of a term is over.
+  // Returns when the delay of a term is over.
   std::optional<base::Instant> next_due() const;
   void fire_timers();
 

@@ -19,8 +19,8 @@ struct Refusal {
   std::optional<base::Instant> until = {};  // when it ends by itself
 };
 
-// The existing partitions that the request names, each once, in its order; the default partition if
-// it names none.
+// Returns the existing partitions that the request names, each once, in its order; the default
+// partition if it names none.
 std::vector<PartitionIndex> partitions_of(const Cluster& cluster, const JobRequest& request);
 
 // Returns the first refusal, in the order of the gates; nullopt if the job may wait for the

@@ -28,14 +28,14 @@ class Reordering {
   // if something is left. REQUIRES: all have been added.
   std::optional<std::size_t> merge(std::size_t count);
 
-  // False, and nothing changed, if it is there.
+  // Returns false, without effect, if it is there.
   bool insert(const QueueRecord& record);
-  // False if it is not there.
+  // Returns false if it is not there.
   bool erase(const QueueRecord& record);
 
-  // False if all that was added had this order before.
+  // Returns false if all that was added had this order before.
   bool moved() const { return moved_; }
-  // The order of all. REQUIRES: merge() has nothing left.
+  // Takes the order of all. REQUIRES: merge() has nothing left.
   SortedRecords take() &&;
 
  private:

@@ -21,9 +21,9 @@ class SortedRecords {
     std::size_t block = 0, at = 0;
   };
 
-  // False, and nothing changed, if it is there.
+  // Returns false, without effect, if it is there.
   bool insert(const QueueRecord& record);
-  // False if it is not there.
+  // Returns false if it is not there.
   bool erase(const QueueRecord& record);
   // REQUIRES: they come behind all others.
   void append(const QueueRecord& record);
@@ -44,7 +44,7 @@ class SortedRecords {
     if (++position.at == blocks_[position.block].size()) position = {position.block + 1, 0};
     return position;
   }
-  // The first record behind all that are not after the key.
+  // Returns the first record behind all that are not after the key.
   Position behind(const QueueRecord& key) const;
 
   // Calls change(record), which may change what the order depends on, for each record, and puts

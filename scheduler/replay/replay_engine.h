@@ -44,12 +44,12 @@ class ReplayEngine final : public Engine {
   void keep_nodes(Job& preemptor, Allocation nodes, base::Instant until) override;
   base::Duration grace_time(const Job& victim) const override;
   base::Instant not_before_again() const override;
-  // Whether a victim that is chosen now is only given notice, and ended by a later pass.
+  // Returns true if a victim that is chosen now is only given notice, and ended by a later pass.
   bool only_gets_notice(const Job& victim) const;
   // Ends the jobs under notice that the check of time limits ends, if `now_` is about when it is
   // made. Returns true if there were any.
   bool end_noticed();
-  // When the thread of sched/builtin that estimates starts runs next.
+  // Returns when the thread of sched/builtin that estimates starts runs next.
   base::Instant next_estimates() const;
 
   // --- passes that are not recorded ---

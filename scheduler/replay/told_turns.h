@@ -28,13 +28,13 @@ class ToldTurns final : public Turns {
   void go_to(base::Instant now, bool /*cluster_changes*/) override { now_ = now; }
   void wake() override {}
   void play() override { catch_up(); }
-  // A slice has ended.
+  // Ends a slice.
   void end_slice();
   std::optional<base::Instant> next_due() override { return std::nullopt; }
 
   void start(Job& job) override;
   void leave(Job& job) override;
-  // The job's user suspends it. Returns true if it is stopped already and is kept so, with its
+  // Suspends the job for its user. Returns true if it is stopped already and is kept so, with its
   // cores (T11); false if the caller must suspend it.
   bool hold(Job& job);
   // REQUIRES: hold() returned true.

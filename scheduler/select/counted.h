@@ -53,7 +53,7 @@ class CountedBook {
   std::int64_t capacity(int rank) const { return capacity_[index(rank)]; }
   void set_capacity(int rank, std::int64_t capacity) { capacity_[index(rank)] = capacity; }
   std::int64_t free(int rank) const { return capacity_[index(rank)] - held_[index(rank)]; }
-  // A negative amount gives back.
+  // Holds the amount; a negative one gives back.
   void hold(int rank, std::int64_t amount) { held_[index(rank)] += amount; }
   std::int64_t held(int rank) const { return held_[index(rank)]; }
   void set_held(int rank, std::int64_t amount) { held_[index(rank)] = amount; }

@@ -98,7 +98,7 @@ class Selector : public Chooser {
   virtual void remove(const SelectJob& job) = 0;
   // T10/T11: cores are released and taken again, memory is kept. Gang suspension calls neither.
   virtual void user_suspend(const SelectJob& job) = 0;
-  // False, and nothing changed, when no row is free for it.
+  // Returns false, without effect, if no row is free for it.
   virtual bool user_resume(const SelectJob& job) = 0;
 
   // The node's memory may be another one. Cost: O(1), and in the next question what follows from it
@@ -118,10 +118,10 @@ class Selector : public Chooser {
     // Puts the job back that was removed last. Returns false if that can no longer be done; then
     // nothing changed, and a new trial must begin. REQUIRES: a job is removed.
     virtual bool put_back() = 0;
-    // A copy of the books as they are in the trial, which answers without candidates until the
-    // books change, also when the trial is over. Rows that are due to be packed are packed in the
-    // copy alone: what it answers does not depend on what was asked before. Null if the selector
-    // makes no copies. Cost: O(nodes × rows), and a packing.
+    // Returns a copy of the books as they are in the trial, which answers without candidates until
+    // the books change, also when the trial is over. Rows that are due to be packed are packed in
+    // the copy alone: what it answers does not depend on what was asked before. Null if the
+    // selector makes no copies. Cost: O(nodes × rows), and a packing.
     virtual std::unique_ptr<Chooser> copy() { return nullptr; }
   };
   // REQUIRES: no other trial lives. Until it ends the selector is asked nothing but select()

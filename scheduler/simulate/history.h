@@ -53,9 +53,9 @@ struct JobHistory {
   bool was_preempted = false;  // suspended, requeued or ended for a preemptor
 };
 
-// The last note by t, or null.
+// Returns the last note by t, or null.
 const WaitNote* wait_note(const JobHistory& job, base::Instant t);
-// The placement that the job has at t, or null.
+// Returns the placement that the job has at t, or null.
 const Placement* placement_at(const JobHistory& job, base::Instant t);
 // Run time of one placement in [from, to).
 base::Duration run_time(const Placement& placement, base::Instant from, base::Instant to);

@@ -20,7 +20,7 @@ struct RunSpan {
 
 bool runs_at(const RunSpan& span, base::Instant t);
 
-// How long the job runs in the part of the span that lies in [from, to).
+// Returns how long the job runs in the part of the span that lies in [from, to).
 base::Duration run_time(const RunSpan& span, base::Instant from, base::Instant to);
 
 }  // namespace simulate

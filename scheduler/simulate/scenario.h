@@ -95,7 +95,7 @@ struct Scenario {
     array->tasks.each([&](int task) { visit(sched::JobId::of_task(id, task)); });
   }
   bool has(sched::JobId id) const;
-  // The job's position in `jobs`.
+  // Returns the job's position in `jobs`.
   std::size_t index_of(sched::JobId id) const;
   const Job& job(sched::JobId id) const { return jobs.at(index_of(id)); }
 };

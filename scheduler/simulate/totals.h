@@ -15,7 +15,7 @@ struct Service {
   // Bounded slowdown, in thousandths (see Totals).
   std::int64_t slowdown_milli() const;
 };
-// nullopt if it has not started, or not ended.
+// Returns nullopt if it has not started, or not ended.
 std::optional<Service> service_of(const JobHistory& job);
 
 // Over [0, end).

@@ -32,7 +32,7 @@ class EndsWorld : public PassWorld {
   explicit EndsWorld(const Configuration& configuration = one_partition())
       : PassWorld{configuration} {}
 
-  // A job that has run on all cores of these nodes since 0, up to `end`.
+  // Adds a job that has run on all cores of these nodes since 0, up to `end`.
   Job& running(std::int64_t id, const std::string& letters, double end,
                const std::string& partition = {}) {
     Job& job = run(id, letters, partition);
@@ -46,7 +46,7 @@ class EndsWorld : public PassWorld {
     for (NodeAllocation& use : job.allocation.nodes) use.cores = CoreSet::first(cores);
     return job;
   }
-  // The ends come to be as of this instant. REQUIRES: it is not before the last one.
+  // Moves the ends to this instant. REQUIRES: it is not before the last one.
   Ends& ends_at(double instant) {
     turns->go_to(at(instant), false);
     if (!ends.go_to(at(instant))) ends.forget();

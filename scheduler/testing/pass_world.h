@@ -20,11 +20,11 @@ namespace sched::testing {
 
 class PassWorld : public PassActions {
  public:
-  // A configuration with partition p of all nodes.
+  // Returns a configuration with partition p of all nodes.
   static Configuration one_partition();
-  // The nodes with these names, for partitions.
+  // Returns the nodes with these names, for partitions.
   static std::vector<NodeSpec> nodes_named(const std::string& letters);
-  // A partition of whole nodes that jobs have to themselves.
+  // Returns a partition of whole nodes that jobs have to themselves.
   static PartitionConfig closed(const std::string& name, const std::string& letters, int tier = 1);
 
   explicit PassWorld(const Configuration& configuration = one_partition());

@@ -20,12 +20,12 @@ struct RandomWorld {
 // select/linear or select/cons_tres with any unit, with and without memory; none, partition_prio or
 // QOS preemption in every legal mode; one to three partitions; with or without GANG.
 RandomWorld random_world(base::Prng& prng, SelectType select);
-// A request that fits the world's names, as of `now`; some can never run.
+// Returns a request that fits the world's names, as of `now`; some can never run.
 JobRequest random_request(base::Prng& prng, JobId id, const RandomWorld& world, base::Instant now);
 // Another legal configuration for the same nodes: tiers, shares, modes, states, limits, slice,
 // gang, a partition more or less. The selector, its unit and memory stay.
 Configuration random_change(base::Prng& prng, const RandomWorld& world);
-// The node in another state, or with more memory.
+// Returns the node in another state, or with more memory.
 NodeSpec random_change(base::Prng& prng, NodeSpec node);
 
 }  // namespace sched::testing

@@ -68,7 +68,7 @@ class RuleTest : public ::testing::Test {
 
   static JobState state(const Driver& driver, std::int64_t id) { return driver.view(id).state; }
 
-  // The endings that were decided since the last call; other decisions are dropped.
+  // Returns the endings that were decided since the last call; other decisions are dropped.
   static std::vector<End> ends(Driver& driver) {
     std::vector<End> found;
     for (const Decision& decision : driver.take_log()) {
@@ -157,7 +157,7 @@ class RuleTest : public ::testing::Test {
     }
     return found;
   }
-  // With a time limit in minutes, as Slurm's users give it.
+  // Returns the job with a time limit in minutes, as Slurm's users give it.
   static JobRequest limited(std::int64_t id, int nodes_count, int minutes,
                             const std::string& partition = {}) {
     JobRequest request = job(id, nodes_count, partition);

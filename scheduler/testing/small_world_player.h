@@ -56,7 +56,7 @@ class SmallWorldPlayer {
 
   // Tells the model and the scheduler of the job at that index of the world.
   virtual void submit(int id, std::size_t index) = 0;
-  // The model makes the passes that are due: one, with told timing.
+  // Makes the model's passes that are due: one, with told timing.
   virtual void model_pass() = 0;
   virtual void model_tick() = 0;
   virtual void model_end(int id) = 0;

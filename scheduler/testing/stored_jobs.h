@@ -19,8 +19,8 @@ class StoredJobs {
   void on_event(base::Instant now, const Event& event);
   void on_decisions(base::Instant now, const std::vector<Decision>& decisions);
 
-  // The jobs as a new leader finds them, in job-table order. `partition_of` says what the new
-  // leader calls a partition of the old one.
+  // Returns the jobs as a new leader finds them, in job-table order. `partition_of` says what the
+  // new leader calls a partition of the old one.
   std::vector<JobFacts> restored(
       const Scheduler& leader, base::Instant now,
       const std::function<PartitionIndex(PartitionIndex)>& partition_of) const;
@@ -33,7 +33,7 @@ class StoredJobs {
   // Returns true if a waiting job was found to be impossible on its nodes. This is not stored: a
   // new leader finds it out again when enough nodes are left for the job.
   bool has_impossible() const { return !impossible_.empty(); }
-  // When the job got its nodes; nullopt if it has none.
+  // Returns when the job got its nodes; nullopt if it has none.
   std::optional<base::Instant> allocated_at(JobId id) const;
   // Returns the new leader's first events: wishes that the old one had not fulfilled.
   std::vector<Event> wishes(const std::vector<JobFacts>& jobs) const;

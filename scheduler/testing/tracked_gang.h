@@ -30,7 +30,7 @@ class TrackedGang {
   // "1 ##.#" for each job that is there. REQUIRES: that is not before the last event.
   std::string draw(int first, int slots);
   bool runs(std::int64_t id, double t);
-  // Nodes whose timetables may have changed since this was last asked, as letters.
+  // Returns the nodes whose timetables may have changed since this was last asked, as letters.
   std::string dirty_nodes();
 
  private:

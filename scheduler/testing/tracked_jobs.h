@@ -31,7 +31,7 @@ class TrackedJobs {
   PartitionIndex partition(char name) const;
   NodeIndex node(char name) const;
   Allocation place(std::string_view text) const;
-  // A job that is running and ready there; the gang does not know it yet.
+  // Adds a job that is running and ready there; the gang does not know it yet.
   Job& add(std::int64_t id, char partition_name, std::string_view where);
   Job& job(std::int64_t id) { return *jobs.find(JobId{id}); }
   // Removes the job. REQUIRES: the gang no longer tracks it.

@@ -18,12 +18,12 @@ struct NodeView {
 // 0 = the node cannot be used. Cost: O(sockets) where the shape looks at sockets, else O(1).
 int usable_cpus(const Shape& shape, const NodeView& node);
 
-// The same from the number of free cores. REQUIRES: shape.counts_suffice().
+// Returns the same from the number of free cores. REQUIRES: shape.counts_suffice().
 int usable_cpus(const Shape& shape, const NodeFacts& facts, int free_cores,
                 std::int64_t free_memory);
 
-// The free cores that the job may really use: without sockets that are unusable for it (4.6 steps 1
-// and 2).
+// Returns the free cores that the job may really use: without sockets that are unusable for it (4.6
+// steps 1 and 2).
 CoreSet usable_cores(const Shape& shape, const NodeFacts& facts, const CoreSet& free);
 
 }  // namespace sched::cons_tres

@@ -23,7 +23,7 @@ struct NodeFacts {
   int cpus_count() const { return cores_count() * threads; }
 };
 
-// The cores begin … end − 1.
+// Returns the cores begin … end − 1.
 constexpr CoreSet core_range(int begin, int end) {
   return CoreSet::first(end) - CoreSet::first(begin);
 }

@@ -37,8 +37,8 @@ class Occupancy {
   Occupancy(const Occupancy&) = delete;
   Occupancy& operator=(const Occupancy&) = delete;
 
-  // A copy for questions, with its rows packed. It has no list of jobs, and nothing may be added to
-  // it or removed. `cluster` must outlive it and stay as it is.
+  // Returns a copy for questions, with its rows packed. It has no list of jobs, and nothing may be
+  // added to it or removed. `cluster` must outlive it and stay as it is.
   std::unique_ptr<Occupancy> packed_copy();
 
   // Rows that a partition has now: max_share, plus the extra row of preempt/qos (R4.8).
@@ -74,8 +74,8 @@ class Occupancy {
     flush_rows();
     return partition.index() < rows_.size() ? rows_[partition.index()].get() : nullptr;
   }
-  // Those with jobs in rows, in the order of R4.9: highest tier first, then configuration order.
-  // One that a trial has emptied may be among them.
+  // Returns the partitions with jobs in rows, in the order of R4.9: highest tier first, then
+  // configuration order. One that a trial has emptied may be among them.
   std::vector<PartitionIndex> partitions_in_use() const;
   struct Held {
     const SelectJob* job;

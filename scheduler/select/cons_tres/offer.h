@@ -62,8 +62,8 @@ class Offer {
     return sum;
   }
 
-  // The node in begin … end − 1 that offers least among those that offer `need`; the first of
-  // equals; -1 when there is none.
+  // Returns the node in begin … end − 1 that offers least among those that offer `need`; the first
+  // of equals; -1 when there is none.
   int tightest(int begin, int end, int need) const {
     int best = -1, best_cpus = 0;
     // None of them can win: none holds `need`, or none is tighter than the best so far.

@@ -49,19 +49,19 @@ class PartitionRows {
   // other job is given. `cpus` = what the job asked for, which may be less than it holds: packing
   // goes by it. REQUIRES: at least one node, ascending; no trial.
   void add(JobId job, std::vector<RankCores> nodes, int cpus);
-  // The cores that it held. REQUIRES: holds(job); no trial.
+  // Returns the cores that it held. REQUIRES: holds(job); no trial.
   std::vector<RankCores> remove(JobId job);
   // REQUIRES: no trial.
   bool holds(JobId job) const { return jobs_.contains(job); }
 
   // Cores on the node that any row holds.
   const CoreSet& used(int rank) const;
-  // Jobs of this partition with cores on the node.
+  // Returns the jobs of this partition with cores on the node.
   int jobs_on(int rank) const { return jobs_on_[static_cast<std::size_t>(rank)]; }
 
-  // The rows as they are packed now, indexed by rank; nullptr = nothing was ever in it.
+  // Packs the rows, indexed by rank; nullptr = nothing was ever in it.
   void pack();
-  // The next packing is from scratch; for tests, which compare the two.
+  // Makes the next packing start from scratch; for tests, which compare the two.
   void forget_packing() { packing_.forget(); }
   const CoreSet* row(int index) const;
   // A row keeps its id while it moves among the others.

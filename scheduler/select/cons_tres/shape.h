@@ -61,8 +61,8 @@ struct Shape {
   int min_gpu_cpus = 0;              // that GPUs bring with them on each node at least
   int min_gpu_cpus_of_job = 0;       // and over all nodes
 
-  // No rule of this shape looks at single sockets or at other jobs' cores: a node's offer follows
-  // from its number of free cores.
+  // Returns true if no rule of this shape looks at single sockets or at other jobs' cores: a node's
+  // offer follows from its number of free cores.
   bool counts_suffice() const {
     return unit != SelectUnit::kSocket && tasks_per_socket == kNoLimit && sockets_per_node <= 1 &&
            cores_per_socket <= 1 && max_cpus_per_node == kNoLimit;

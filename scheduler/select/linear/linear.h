@@ -61,7 +61,7 @@ class Linear final : public Selector {
  private:
   using Ranks = std::vector<int>;  // chosen nodes, ascending
   static constexpr int kUnlimited = std::numeric_limits<int>::max();
-  // How many jobs may run on a node that this one takes, itself included.
+  // Returns how many jobs may run on a node that this one takes, itself included.
   static int share_of(const SelectRequest& request) {
     return request.may_stack && request.max_share > 1 ? request.max_share : 1;
   }

@@ -38,7 +38,7 @@ class NodeBooks {
   // The node's memory may be another one.
   void node_changed(int rank);
 
-  // Nodes without any job; none is below first_empty().
+  // Returns the nodes without any job; none is below first_empty().
   const NodeSet& empty() const { return empty_; }
   int first_empty() const { return first_empty_; }
   // Nodes where the demand fits if they are empty and all their CPUs are taken. Valid until the

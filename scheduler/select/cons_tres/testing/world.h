@@ -53,7 +53,7 @@ class World {
 
   // Returns the selector's answer; nothing changes.
   Placed ask(const Ask& ask);
-  // The same as if these jobs had never been.
+  // Asks the same as if these jobs had never been.
   Placed ask_without(const std::set<std::string>& gone, const Ask& ask);
   // The same in a trial that removes these jobs in this order and puts the last `back_count` back.
   Placed ask_in_trial(const std::vector<std::string>& gone, int back_count, const Ask& ask);
@@ -62,7 +62,7 @@ class World {
   void end(const std::string& name);
   void suspend(const std::string& name);
   bool resume(const std::string& name);
-  // A new selector with all jobs added again, as after a restart.
+  // Makes a new selector with all jobs added again, as after a restart.
   void restart();
   bool has(const std::string& name) const { return jobs_.contains(name); }
   const Allocation& allocation(const std::string& name) const { return jobs_.at(name)->allocation; }
