@@ -12,7 +12,11 @@ bridge=kgbr0
 bridge_ip=172.30.0.1
 node_count=${KUBEGANG_NODES:-3}
 nodes_per_lane=3  # of the tests; kNodesCount, tests/harness.h
-kubernetes_version=v1.34.4
+# Which Kubernetes: 1.34, or with KUBEGANG_KUBERNETES=1.32 that of tools/kubernetes-1.32.
+kubernetes=kubernetes${KUBEGANG_KUBERNETES:+-$KUBEGANG_KUBERNETES}
+[[ -d $here/tools/$kubernetes ]] || { echo "$0: KUBEGANG_KUBERNETES=$KUBEGANG_KUBERNETES: there is no $here/tools/$kubernetes" >&2; exit 1; }
+kubernetes_version=$(awk '$1 == "k8s.io/kubernetes" {print $2}' "$here/tools/$kubernetes/go.mod")
+kubernetes_minor=$(cut -d. -f2 <<<"$kubernetes_version")
 registry=registry.e2e  # images are imported, never pulled; the host part needs a dot
 
 log() { printf '%s\n' "$*" >&2; }
@@ -32,10 +36,14 @@ nodes_made() {
   done
 }
 
+# The folder in tools/ that MODULE is built from: `kubernetes` is the version that was chosen.
+module_folder() { [[ $1 == kubernetes ]] && echo "$kubernetes" || echo "$1"; }
+
 # tools_bin [MODULE]   the folder of programs built from tools/MODULE (default: kubernetes); its name is a
 # hash of what they are built from.
 tools_bin() {
-  local module=${1:-kubernetes} key
+  local module key
+  module=$(module_folder "${1:-kubernetes}")
   key=$( (cat "$here/tools/$module"/{go.mod,go.sum,build}
     find "$here/tools/$module" -name '*.go' -exec cat {} +
     go version) | sha256sum | cut -c1-16)
