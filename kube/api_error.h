@@ -23,11 +23,11 @@ namespace kube {
 // REQUIRES: response.status >= 400 or unexpected.
 base::Error error_from_response(const Response& response, std::string_view path);
 
-// The same for a metav1.Status as JSON: the object of a watch's ERROR event.
+// Does the same for a metav1.Status as JSON: the object of a watch's ERROR event.
 base::Error error_from_status(const nlohmann::json& status);
 
-// The header's whole seconds, at most kRetryAfterMax; nothing without the header (its date form is
-// not used by API servers).
+// Returns the header's whole seconds, at most kRetryAfterMax; nothing without the header (its date
+// form is not used by API servers).
 std::optional<base::Duration> retry_after(const Response& response);
 
 inline constexpr base::Duration kRetryAfterMax = std::chrono::seconds{60};

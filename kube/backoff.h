@@ -20,15 +20,15 @@ class Backoff {
  public:
   explicit Backoff(BackoffOptions options, std::uint64_t seed) : options_{options}, prng_{seed} {}
 
-  // How long to wait before the next try: `first`, doubled at each call up to `max`, plus 0 to 50 %
-  // so that many clients of one server do not come back together.
+  // Returns how long to wait before the next try: `first`, doubled at each call up to `max`, plus 0
+  // to 50 % so that many clients of one server do not come back together.
   base::Duration next() {
     const base::Duration bare = next_ == base::Duration{} ? options_.first : next_;
     next_ = std::min(bare * 2, options_.max);
     const auto half = static_cast<std::uint64_t>(bare.count() / 2);
     return bare + base::Duration{static_cast<std::int64_t>(prng_.below(half + 1))};
   }
-  // It worked: begin at `first` again.
+  // Notes that it worked: begin at `first` again.
   void reset() { next_ = {}; }
 
  private:

@@ -125,7 +125,7 @@ class Client {
   // All three must live longer than the last copy.
   Client(Transport& transport, const Clock& clock, Sleeper& sleeper, ClientOptions options);
 
-  // The same client with other time-outs or tries.
+  // Returns the same client with other time-outs or tries.
   Client with(CallOptions call) const;
   // Calls that wait for the rate limit or for a retry return kCancelled, later calls at once.
   // Applies to all copies. Waits for a request that is on its way (CallOptions::timeout at most).
@@ -134,7 +134,7 @@ class Client {
   template <ApiObject T>
   base::Result<T> get(const ObjectKey& key) const;
 
-  // All pages. Begins again, at most three times, when the server forgets the list in between
+  // Lists all pages. Begins again, at most three times, when the server forgets the list in between
   // (410). Objects that do not decode are set apart.
   template <ApiObject T>
   base::Result<ObjectList<T>> list(const ListOptions& options = {}) const;
@@ -142,7 +142,7 @@ class Client {
   // Writes to object.metadata.ns. Returns what the server made of it; so do the other writes.
   template <ApiObject T>
   base::Result<T> create(const T& object, const WriteOptions& options = {}) const;
-  // The same from JSON: a Pod with a template's fields that Pod does not have.
+  // Does the same from JSON: a Pod with a template's fields that Pod does not have.
   template <ApiObject T>
   base::Result<T> create_json(const std::string& ns, const nlohmann::json& object,
                               const WriteOptions& options = {}) const;
@@ -154,7 +154,7 @@ class Client {
   template <ApiObject T>
   base::Result<T> update_status(const T& object, const WriteOptions& options = {}) const;
 
-  // A JSON merge patch ({"spec": {"control": {"cancel": true}}}); null removes a field.
+  // Sends a JSON merge patch ({"spec": {"control": {"cancel": true}}}); null removes a field.
   template <ApiObject T>
   base::Result<T> patch(const ObjectKey& key, const nlohmann::json& merge_patch,
                         const PatchOptions& options = {}) const;
@@ -174,8 +174,8 @@ class Client {
   base::Result<nlohmann::json> call_json(Method method, const std::string& path,
                                          const nlohmann::json* body = nullptr) const;
 
-  // Each line of an answer that is text, as it comes: the log of a pod. Ends as Transport::stream
-  // does; not retried. `idle_timeout`: nothing arrived for so long.
+  // Reads each line of an answer that is text, as it comes: the log of a pod. Ends as
+  // Transport::stream does; not retried. `idle_timeout`: nothing arrived for so long.
   base::Status text_lines(const std::string& path, base::Duration idle_timeout,
                           const std::function<bool(std::string_view)>& on_line,
                           std::stop_token stop) const;
@@ -185,14 +185,14 @@ class Client {
   // text.
   base::Result<bool> serves(const ResourceInfo& resource) const;
 
-  // Each page's items, one by one, in the server's order; a page too large for one answer comes as
-  // smaller ones. Returns the list's resourceVersion.
-  // `restarted` is called when the items so far are void since the list begins again.
+  // Reads each page's items, one by one, in the server's order; a page too large for one answer
+  // comes as smaller ones. Returns the list's resourceVersion. `restarted` is called when the items
+  // so far are void since the list begins again.
   base::Result<std::string> list_json(const ResourceInfo& resource, const ListOptions& options,
                                       const std::function<void(const JsonView&)>& on_item,
                                       const std::function<void()>& restarted) const;
 
-  // One watch session with bookmarks, on the calling thread; not retried. Ends as
+  // Runs one watch session with bookmarks, on the calling thread; not retried. Ends as
   // Transport::stream does; an ERROR event ends it with that error (kGone: list again).
   // on_event returns false to end it. A bookmark's object has only metadata.resourceVersion.
   base::Status watch_json(const ResourceInfo& resource, const WatchOptions& options,

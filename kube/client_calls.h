@@ -12,18 +12,18 @@
 
 namespace kube {
 
-// "namespace/name" of an object that is to be created, for messages.
+// Returns "namespace/name" of an object that is to be created, for messages.
 std::string created_name(const std::string& ns, const nlohmann::json& object);
 
-// "get Pod default/a": what a call does, for messages. Without a name, "list Pod".
+// Returns "get Pod default/a": what a call does, for messages. Without a name, "list Pod".
 std::string context_of(std::string_view verb, const ResourceInfo& resource,
                        const std::string& name);
 
-// The status of an object, {} if it has none.
+// Returns the status of an object, {} if it has none.
 nlohmann::json status_of(nlohmann::json object);
 
-// The object that the server sent, of which `fields` are read; null: all that T reads. `name()` is
-// asked for a message only.
+// Returns the object that the server sent, of which `fields` are read; null: all that T reads.
+// `name()` is asked for a message only.
 template <ApiObject T>
 base::Result<T> decoded(const base::Result<std::string>& answer, const KnownFields* fields,
                         std::string_view verb, const auto& name) {

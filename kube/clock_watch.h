@@ -28,8 +28,8 @@ class ClockWatch {
 
   explicit ClockWatch(const Clock& clock) : clock_{clock} {}
 
-  // The API server at `address` said `date` in an answer that has just arrived, and that the
-  // request before it took `took`.
+  // Notes that the API server at `address` said `date` in an answer that has just arrived, and that
+  // the request before it took `took`.
   void saw(const std::string& address, base::Instant date, base::Duration took);
 
   // Returns by how much the wall clock is ahead (negative: behind); nullopt if it is right.
@@ -46,7 +46,7 @@ class ClockWatch {
     base::Duration last{};   // of the newest
   };
 
-  // The answer of the majority of the addresses, if they say that it is off.
+  // Returns the answer of the majority of the addresses, if they say that it is off.
   template <typename Says>
   std::optional<base::Duration> majority(Says says) const;
 
@@ -55,8 +55,8 @@ class ClockWatch {
   std::map<std::string, Address> addresses_;  // guarded by mu_
 };
 
-// "Sat, 28 Nov 2026 15:02:20 GMT", the only form that servers send (RFC 9110, 5.6.7); nullopt if it
-// is not one.
+// Parses "Sat, 28 Nov 2026 15:02:20 GMT", the only form that servers send (RFC 9110, 5.6.7);
+// nullopt if it is not one.
 std::optional<base::Instant> parse_http_date(std::string_view text);
 std::string http_date(base::Instant at);
 

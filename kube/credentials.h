@@ -31,8 +31,8 @@ class Credentials {
   // kUnauthenticated: the token file cannot be read, or the plugin failed.
   base::Result<Credential> get();
 
-  // The server refused `refused`: asks the file or the plugin again, unless another thread did
-  // meanwhile. Returns true if there is another credential.
+  // Call if the server refused `refused`: asks the file or the plugin again, unless another thread
+  // did meanwhile. Returns true if there is another credential.
   bool refresh(const Credential& refused);
 
  private:

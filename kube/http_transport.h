@@ -43,7 +43,7 @@ class HttpTransport final : public Transport, public Upgrader {
 
   explicit HttpTransport(std::unique_ptr<Connections> connections);
   base::Result<Response> send_once(const Request& request, const Credential& credential);
-  // The status of a stream that the server has refused.
+  // Returns the status of a stream that the server has refused.
   base::Status refused(const Request& request, const Response& head, const Credential& credential,
                        std::stop_token stop);
 

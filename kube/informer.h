@@ -69,18 +69,18 @@ class Informer {
       : core_{std::move(client), clock, T::kResource, std::move(options),
               hooks(std::move(handlers), std::move(transform), std::move(wants))} {}
 
-  // One list, or one watch session: blocks until it ends or `stop` is requested (at once). Returns
-  // how long to wait before the next step.
+  // Makes one list, or one watch session: blocks until it ends or `stop` is requested (at once).
+  // Returns how long to wait before the next step.
   base::Duration step(std::stop_token stop) { return core_.step(std::move(stop)); }
 
-  // The next step lists, whatever is known, and has_synced() is false until then. Belongs to the
-  // thread of step(), between two of them.
+  // Makes the next step list, whatever is known, and has_synced() is false until then. Belongs to
+  // the thread of step(), between two of them.
   void list_again() { core_.list_again(); }
 
   bool has_synced() const { return core_.has_synced(); }
   // Null when there is none.
   Pointer find(const ObjectKey& key) const { return typed(core_.find(key)); }
-  // All, ordered by key. Cost: a pointer per object.
+  // Returns all, ordered by key. Cost: a pointer per object.
   std::vector<Pointer> snapshot() const {
     std::vector<Pointer> out;
     for (auto& object : core_.snapshot()) out.push_back(typed(std::move(object)));

@@ -57,7 +57,7 @@ class LeaderElector {
   LeaderElector(Client client, const Clock& clock, LeaderElectionOptions options,
                 Callbacks callbacks);
 
-  // One try to acquire or to renew. Returns how long to wait until the next step.
+  // Makes one try to acquire or to renew. Returns how long to wait until the next step.
   base::Duration step();
 
   // Holds the Lease, renewed less than renew_deadline ago: also false in a thread that looks after

@@ -9,8 +9,8 @@
 
 namespace kube {
 
-// The proxy that the environment names for a server, "" for none: $HTTPS_PROXY (for http servers
-// $HTTP_PROXY) unless $NO_PROXY covers it, in capitals or not. As Go's programs read them:
+// Returns the proxy that the environment names for a server, "" for none: $HTTPS_PROXY (for http
+// servers $HTTP_PROXY) unless $NO_PROXY covers it, in capitals or not. As Go's programs read them:
 // NO_PROXY is a list of "*", hosts (with all their subdomains; ".a.b" subdomains only), addresses
 // and networks such as 10.0.0.0/8, each but the last with an optional ":port". Local addresses
 // never use a proxy.

@@ -55,8 +55,8 @@ class RunLoop {
   RunLoop(const RunLoop&) = delete;
   RunLoop& operator=(const RunLoop&) = delete;
 
-  // A thread of its own, named for `top` (15 characters count). `waker`, if any, must live until
-  // join() and be given to no second loop.
+  // Starts a thread of its own, named for `top` (15 characters count). `waker`, if any, must live
+  // until join() and be given to no second loop.
   void start(const std::string& name, Step step, Waker* waker = nullptr);
 
   void request_stop() { stop_.request_stop(); }

@@ -26,9 +26,9 @@ struct Identity {
   KeyPointer key;
 };
 
-// An empty certificate gives an empty identity. kInvalidArgument: one of the two is malformed, or
-// they do not belong together, which OpenSSL would find out in the handshake only, with words that
-// name neither.
+// Parses an identity; an empty certificate gives an empty identity. kInvalidArgument: one of the
+// two is malformed, or they do not belong together, which OpenSSL would find out in the handshake
+// only, with words that name neither.
 base::Result<Identity> parse_identity(std::string_view certificate_pem, std::string_view key_pem);
 
 // All certificates of the text, in order; kInvalidArgument when there is none or one is broken.

@@ -78,10 +78,10 @@ struct ConfigOverrides {
 base::Result<TransportConfig> load_kubeconfig(const std::string& path,
                                               const ConfigOverrides& overrides = {});
 
-// The same of several files together, "a:b" as $KUBECONFIG names them, and as kubectl merges them:
-// of contexts, clusters and users of one name, and of current-context, the first file that has one
-// counts; paths are relative to the file that they are in. Files that do not exist are left out.
-// kNotFound: none exists.
+// Does the same for several files together, "a:b" as $KUBECONFIG names them, and as kubectl merges
+// them: of contexts, clusters and users of one name, and of current-context, the first file that
+// has one counts; paths are relative to the file that they are in. Files that do not exist are left
+// out. kNotFound: none exists.
 base::Result<TransportConfig> load_kubeconfigs(std::string_view list,
                                                const ConfigOverrides& overrides = {});
 
@@ -100,7 +100,7 @@ base::Result<TransportConfig> in_cluster_config(
 base::Result<TransportConfig> default_config(const std::string& path = {},
                                              const ConfigOverrides& overrides = {});
 
-// The text of a kubeconfig or of a certificate, at most 4 MiB. kNotFound: no such file.
+// Reads the text of a kubeconfig or of a certificate, at most 4 MiB. kNotFound: no such file.
 base::Result<std::string> read_config_file(const std::string& path);
 
 }  // namespace kube

@@ -16,9 +16,9 @@ struct Url {
   int port = 0;        // 1 to 65535; the scheme's own one where the URL names none
   std::string path{};  // "" or "/k8s/clusters/a", without a slash at its end
 
-  // "https://10.0.0.1:6443": what messages name. Without user, password and path.
+  // Returns "https://10.0.0.1:6443": what messages name. Without user, password and path.
   std::string text() const;
-  // "10.0.0.1:6443", "[fd00::1]:6443".
+  // Returns "10.0.0.1:6443", "[fd00::1]:6443".
   std::string host_and_port() const;
 };
 
@@ -26,9 +26,9 @@ struct Url {
 // is around it says which one; a password is never part of the message.
 base::Result<Url> parse_url(std::string_view text);
 
-// All but unreserved characters (letters, digits, "-._~") as %XX.
+// Writes all but unreserved characters (letters, digits, "-._~") as %XX.
 std::string percent_encode(std::string_view text);
-// The other way; what is not %XX stays. In a query a plus is a blank.
+// Goes the other way; what is not %XX stays. In a query a plus is a blank.
 std::string percent_decode(std::string_view text, bool plus_is_blank = false);
 
 }  // namespace kube

@@ -13,9 +13,9 @@
 
 namespace kube {
 
-// The value of Sec-WebSocket-Accept for a Sec-WebSocket-Key.
+// Returns the value of Sec-WebSocket-Accept for a Sec-WebSocket-Key.
 std::string web_socket_accept(const std::string& key);
-// A new Sec-WebSocket-Key.
+// Returns a new Sec-WebSocket-Key.
 std::string web_socket_key();
 
 class WebSocket {

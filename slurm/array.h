@@ -19,13 +19,13 @@ inline constexpr int kArrayTasksEnd = 100'001;
 base::Result<sched::ArrayRequest> parse_array(std::string_view what, std::string_view text,
                                               int tasks_end);
 
-// "1-7:2%4" as it would be written: ranges where two or more follow each other, "1-7:2" where the
-// whole set is a row of equal steps, and the %N.
+// Returns "1-7:2%4" as it would be written: ranges where two or more follow each other, "1-7:2"
+// where the whole set is a row of equal steps, and the %N.
 std::string format_array(const sched::ArrayRequest& array);
 // The same of a set of tasks, without %N; "" of an empty one.
 std::string format_tasks(const sched::TaskSet& tasks);
 
-// "12", or "12_3" for a task; nullopt for anything else.
+// Returns "12", or "12_3" for a task; nullopt for anything else.
 std::optional<sched::JobId> parse_job_id(std::string_view text);
 
 }  // namespace slurm

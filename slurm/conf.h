@@ -23,19 +23,19 @@ inline constexpr std::size_t kSlurmConfBytesMax = 8U << 20U;
 // Cluster-wide keys; absent ones have Slurm's defaults. A later key wins.
 base::Result<sched::ClusterParameters> read_cluster_keys(std::span<const KeyValue> keys);
 
-// One PartitionName line. `all_nodes` is what Nodes=ALL and an absent Nodes mean.
+// Reads one PartitionName line. `all_nodes` is what Nodes=ALL and an absent Nodes mean.
 base::Result<sched::PartitionConfig> read_partition_keys(std::span<const KeyValue> keys,
                                                          std::span<const std::string> all_nodes);
 
-// One NodeName line: as many nodes as its hostlist names.
+// Reads one NodeName line: as many nodes as its hostlist names.
 base::Result<std::vector<sched::NodeSpec>> read_node_keys(std::span<const KeyValue> keys);
 
-// One QOS as sacctmgr shows it: Name, Priority, Preempt, PreemptMode, PreemptExemptTime, GraceTime,
-// Flags and limits.
+// Reads one QOS as sacctmgr shows it: Name, Priority, Preempt, PreemptMode, PreemptExemptTime,
+// GraceTime, Flags and limits.
 base::Result<sched::QosConfig> read_qos_keys(std::span<const KeyValue> keys);
 
-// One account, or one user in an account, as sacctmgr has them: Name, Parent or Account, Fairshare,
-// Priority and limits.
+// Reads one account, or one user in an account, as sacctmgr has them: Name, Parent or Account,
+// Fairshare, Priority and limits.
 base::Result<sched::AccountConfig> read_account_keys(std::span<const KeyValue> keys);
 base::Result<sched::UserConfig> read_user_keys(std::span<const KeyValue> keys);
 
@@ -43,7 +43,7 @@ struct SlurmConf {
   sched::Configuration configuration;
   std::vector<sched::NodeSpec> nodes;
 };
-// A whole slurm.conf: comments, continued lines, DEFAULT lines. Errors name the line.
+// Reads a whole slurm.conf: comments, continued lines, DEFAULT lines. Errors name the line.
 base::Result<SlurmConf> read_slurm_conf(std::string_view text);
 
 }  // namespace slurm

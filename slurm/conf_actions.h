@@ -93,7 +93,7 @@ struct PreemptModes {
 };
 base::Result<PreemptModes> parse_preempt_modes(std::string_view what, std::string_view text);
 
-// "name=value" taken apart; without '=' the value is empty.
+// Takes "name=value" apart; without '=' the value is empty.
 std::pair<std::string_view, std::string_view> split_option(std::string_view option);
 
 // Sets `field` to the choice that `value` names, without regard to case. Any other word is refused

@@ -44,8 +44,8 @@ struct DumpLines {
 };
 DumpLines read_dump_lines(std::string_view text);
 
-// The output of `sacctmgr --parsable2 show qos`: a line of titles, then a line of values for each
-// QOS, with '|' between them. Empty values are left out.
+// Reads the output of `sacctmgr --parsable2 show qos`: a line of titles, then a line of values for
+// each QOS, with '|' between them. Empty values are left out.
 ConfLines read_parsable_lines(std::string_view text);
 
 }  // namespace slurm

@@ -17,9 +17,9 @@ inline constexpr std::size_t kDependencyTermsMax = 1'024;  // the CRD's bound
 // errors that name them.
 base::Result<sched::Dependency> parse_dependency(std::string_view what, std::string_view text);
 
-// "afterok", without the job.
+// Returns "afterok", without the job.
 std::string_view name_of(sched::DependencyKind kind);
-// "afterok:12", "afterok:12_3", "after:7+5", "singleton".
+// Returns "afterok:12", "afterok:12_3", "after:7+5", "singleton".
 std::string format_term(const sched::DependencyTerm& term);
 
 }  // namespace slurm

@@ -23,15 +23,15 @@ struct DistributionOption {
   friend bool operator==(const DistributionOption&, const DistributionOption&) = default;
 };
 
-// "block", "cyclic:block", "plane=2", "block,nopack", in any case. kInvalidArgument: there is no
-// such.
+// Parses "block", "cyclic:block", "plane=2", "block,nopack", in any case. kInvalidArgument: there
+// is no such.
 base::Result<DistributionOption> parse_distribution(std::string_view value);
 
 // Returns SLURM_DISTRIBUTION of a job: "block:cyclic:cyclic" of "block:*".
 std::string distribution_text(const DistributionOption& option);
 
-// The nodes of a file as a list with commas: a name or a list of names a line, "n1*2" twice, "#"
-// begins a comment. SOURCE: Slurm's slurm_read_hostfile().
+// Reads the nodes of a file as a list with commas: a name or a list of names a line, "n1*2" twice,
+// "#" begins a comment. SOURCE: Slurm's slurm_read_hostfile().
 std::string read_hostfile(std::string_view text);
 
 }  // namespace slurm

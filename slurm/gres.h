@@ -12,11 +12,11 @@ namespace slurm {
 
 inline constexpr std::string_view kGpu = sched::kGpuName;
 
-// "gpu:a100:2,nic", as --gres and Gres have it; "gpu" and "gpu:a100" ask for one. Empty for "none",
-// "0" and counts of 0. `what` begins the message.
+// Parses "gpu:a100:2,nic", as --gres and Gres have it; "gpu" and "gpu:a100" ask for one. Empty for
+// "none", "0" and counts of 0. `what` begins the message.
 base::Result<sched::Devices> parse_gres(std::string_view what, std::string_view text);
 
-// "2" or "a100:2", as --gpus, --gpus-per-node and --gpus-per-task have it: of GPUs alone.
+// Parses "2" or "a100:2", as --gpus, --gpus-per-node and --gpus-per-task have it: of GPUs alone.
 base::Result<sched::Devices> parse_gpus(std::string_view what, std::string_view text);
 
 // Requests for GPUs and other devices, in the words of sbatch.

@@ -19,20 +19,20 @@ inline constexpr std::size_t kHostlistNamesMax = 65'536;
 inline constexpr std::size_t kHostlistBytesMax = 1U << 20U;
 inline constexpr std::size_t kHostNameBytesMax = 253;  // a DNS name (RFC 1035)
 
-// The names in the order in which they are written, repetitions kept; "" = none. A name is letters,
-// digits, '-', '.' and '_', with any number of bracketed groups of numbers and ranges, each padded
-// as its first number is: "r[1-2]n[08-10]-ib" has six names. kInvalidArgument says where the text
-// is wrong and what was expected. Cost: the length of the result.
+// Returns the names in the order in which they are written, repetitions kept; "" = none. A name is
+// letters, digits, '-', '.' and '_', with any number of bracketed groups of numbers and ranges,
+// each padded as its first number is: "r[1-2]n[08-10]-ib" has six names. kInvalidArgument says
+// where the text is wrong and what was expected. Cost: the length of the result.
 base::Result<std::vector<std::string>> expand_hostlist(std::string_view text);
 
-// The same for a list of slurm.conf, where blanks separate too and a separator too many, as in
+// Does the same for a list of slurm.conf, where blanks separate too and a separator too many, as in
 // "n1,n2,", does not count.
 base::Result<std::vector<std::string>> expand_node_list(std::string_view text);
 
-// The shortest hostlist that this writer knows: names in natural order (base::natural_less),
-// repetitions dropped, neighbors that differ in one number joined: "r1n[1-2],r2n1". expand_hostlist
-// of it gives exactly the sorted names, unless it is longer than kHostlistBytesMax. REQUIRES: names
-// that expand_hostlist could have returned.
+// Returns the shortest hostlist that this writer knows: names in natural order
+// (base::natural_less), repetitions dropped, neighbors that differ in one number joined:
+// "r1n[1-2],r2n1". expand_hostlist of it gives exactly the sorted names, unless it is longer than
+// kHostlistBytesMax. REQUIRES: names that expand_hostlist could have returned.
 std::string compress_hostlist(std::span<const std::string> names);
 
 }  // namespace slurm

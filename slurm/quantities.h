@@ -16,16 +16,16 @@ namespace slurm {
 // and safe to add to an instant.
 inline constexpr base::Duration kUnlimited = std::chrono::hours{24 * 365 * 100};
 
-// A limit of time: M, M:S, H:M:S, D-H, D-H:M or D-H:M:S; nothing for -1, INFINITE and UNLIMITED.
-// At most kUnlimited. `what` begins the message: "--time". (1.7)
+// Parses a limit of time: M, M:S, H:M:S, D-H, D-H:M or D-H:M:S; nothing for -1, INFINITE and
+// UNLIMITED. At most kUnlimited. `what` begins the message: "--time". (1.7)
 base::Result<std::optional<base::Duration>> parse_time(std::string_view what,
                                                        std::string_view text);
 
-// The same, rounded up to whole minutes, as limits are (1.7).
+// Does the same, rounded up to whole minutes, as limits are (1.7).
 base::Result<std::optional<base::Duration>> parse_limit(std::string_view what,
                                                         std::string_view text);
 
-// A plain number of seconds, at most kUnlimited.
+// Parses a plain number of seconds, at most kUnlimited.
 base::Result<base::Duration> parse_seconds(std::string_view what, std::string_view text);
 
 // An instant as --begin and --deadline take it: now, now+N[seconds|minutes|hours|days|weeks],

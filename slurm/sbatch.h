@@ -66,15 +66,15 @@ class SbatchReader {
   // is an error.
   base::Status add(std::span<const std::string> arguments, const std::string& where);
 
-  // The same for options that variables stand for, such as SBATCH_MEM_PER_CPU.
+  // Does the same for options that variables stand for, such as SBATCH_MEM_PER_CPU.
   base::Status add_variables(std::span<const std::string> arguments);
 
-  // The option at arguments[i], with its value; leaves i on its last word. For command lines on
-  // which other words follow. REQUIRES: arguments[i] begins with '-' and is longer than that.
+  // Adds the option at arguments[i], with its value; leaves i on its last word. For command lines
+  // on which other words follow. REQUIRES: arguments[i] begins with '-' and is longer than that.
   base::Status add_option(std::span<const std::string> arguments, std::size_t& i);
 
-  // The #SBATCH lines of a batch script: those before the first line that is a command. Lines of
-  // `#SBATCH` with a hetjob separator are refused. (sbatch(1), "the batch script")
+  // Adds the #SBATCH lines of a batch script: those before the first line that is a command. Lines
+  // of `#SBATCH` with a hetjob separator are refused. (sbatch(1), "the batch script")
   base::Status add_script(std::string_view script);
 
   // Applies what spans several options: ranges, tasks per node, tasks against nodes, --exclusive
@@ -108,10 +108,10 @@ class SbatchReader {
   DeviceOptions devices_;
 };
 
-// The options that are taken, one a line, for --help.
+// Returns the options that are taken, one a line, for --help.
 std::string sbatch_help();
 
-// One line of arguments as a user would type them: "-N2 -p hi --exclusive".
+// Reads one line of arguments as a user would type them: "-N2 -p hi --exclusive".
 base::Result<BatchOptions> read_sbatch_line(std::string_view line, Now now);
 
 // The number of a signal that is written as sbatch and scancel take it: "USR1", "SIGUSR1", "10".

@@ -23,7 +23,7 @@ std::string_view trim(std::string_view text);
 // Slurm compares keywords without case.
 bool same_word(std::string_view a, std::string_view b);
 
-// The parts between separators; "" has none, "a,,b" has an empty one.
+// Returns the parts between separators; "" has none, "a,,b" has an empty one.
 std::vector<std::string> split(std::string_view text, char separator);
 
 // For messages: in double quotes, cut after 60 bytes, control characters as '?'.
@@ -33,7 +33,7 @@ struct IntegerRange {
   std::int64_t min = 0;
   std::int64_t max = std::numeric_limits<std::int32_t>::max();
 };
-// A decimal integer with nothing around it. `what` begins the message: "--nodes".
+// Parses a decimal integer with nothing around it. `what` begins the message: "--nodes".
 base::Result<std::int64_t> parse_integer(std::string_view what, std::string_view text,
                                          IntegerRange range);
 

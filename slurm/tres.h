@@ -21,7 +21,7 @@ base::Result<sched::TresWeights> parse_tres_weights(std::string_view what, std::
 base::Result<sched::TresWeights> parse_billing_weights(std::string_view what,
                                                        std::string_view text);
 
-// A decimal number in millionths: "0.25" is 250000. Not negative.
+// Parses a decimal number in millionths: "0.25" is 250000. Not negative.
 base::Result<std::int64_t> parse_millionths(std::string_view what, std::string_view text);
 
 }  // namespace slurm

@@ -350,7 +350,7 @@ const KnownFields& fields_of() {
 // "v1", "kubegang.io/v1alpha1".
 std::string api_version(const ResourceInfo& resource);
 
-// The Error of a decode<T> that found `failure`.
+// Returns the Error of a decode<T> that found `failure`.
 base::Error decode_error(const ResourceInfo& resource, const ObjectMeta& meta,
                          const std::string& failure);
 

@@ -18,7 +18,7 @@ concept NamedEnum = std::is_enum_v<E> && requires {
   names_of(std::type_identity<E>{});
 };
 
-// The name in the API ("OverSubscribe").
+// Returns the name in the API ("OverSubscribe").
 template <NamedEnum E>
 constexpr std::string_view to_string(E value) {
   for (const auto& [candidate, name] : names_of(std::type_identity<E>{})) {

@@ -22,7 +22,7 @@ struct ObjectReference {
   friend bool operator==(const ObjectReference&, const ObjectReference&) = default;
 };
 
-// A reference to any typed object.
+// Returns a reference to any typed object.
 template <ApiObject T>
 ObjectReference reference_to(const T& object) {
   const ResourceInfo& info = T::kResource;

@@ -8,16 +8,16 @@
 
 namespace kube {
 
-// The string under `name`; empty where there is none or it is of another type.
+// Returns the string under `name`; empty where there is none or it is of another type.
 std::string text_at(const nlohmann::json& object, std::string_view name);
 
-// The object under `name`; {} where there is none or it is of another type.
+// Returns the object under `name`; {} where there is none or it is of another type.
 nlohmann::json object_at(const nlohmann::json& object, std::string_view name);
 
 // Compact JSON, the same as the library's dump() with bytes replaced that are not UTF-8, in a
 // fraction of its time.
 std::string compact_text(const nlohmann::json& value);
-// The same, behind what `out` has already.
+// Does the same, behind what `out` has already.
 void append_compact(std::string& out, const nlohmann::json& value);
 void append_compact(std::string& out, std::string_view text);  // a string, with its quotes
 

@@ -67,7 +67,7 @@ class JsonView {
   bool boolean() const { return is_boolean() && text_[value_->at] == 't'; }
   std::string string() const;
   bool is_empty_string() const { return is_string() && value_->size == 0; }
-  // The member of that name; of several the last. Cost: a look at each member.
+  // Returns the member of that name; of several the last. Cost: a look at each member.
   JsonView find(std::string_view name) const;
   Elements elements() const;
   // Returns the members; the last one of each name counts.

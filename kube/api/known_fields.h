@@ -29,7 +29,7 @@ class KnownFields {
   bool is_raw_ = false;
 };
 
-// Those of decode<T>, with apiVersion and kind.
+// Returns those of decode<T>, with apiVersion and kind.
 template <typename T>
 const KnownFields& known_fields();
 

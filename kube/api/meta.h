@@ -60,14 +60,14 @@ struct ObjectKey {
 
   friend auto operator<=>(const ObjectKey&, const ObjectKey&) = default;
 };
-// "team-a/myload", or "batch" for a cluster-scoped object.
+// Returns "team-a/myload", or "batch" for a cluster-scoped object.
 std::string to_string(const ObjectKey& key);
 
 inline ObjectKey key_of(const ObjectMeta& meta) {
   return {meta.ns, meta.name};
 }
 
-// The owner that has controller = true, or null. Valid as long as meta.
+// Returns the owner that has controller = true, or null. Valid as long as meta.
 const OwnerReference* controller_of(const ObjectMeta& meta);
 
 enum class ConditionStatus { kTrue, kFalse, kUnknown };
@@ -96,7 +96,7 @@ using Conditions = std::vector<Condition>;
 // below the bounds of the CRDs (32,768 characters): a status beyond them is never stored.
 inline constexpr std::size_t kStatusMessageBytesMax = 4096;
 
-// The condition of that type, or null. Valid until the list is changed.
+// Returns the condition of that type, or null. Valid until the list is changed.
 const Condition* find_condition(const Conditions& conditions, std::string_view type);
 bool is_true(const Conditions& conditions, std::string_view type);
 
@@ -121,8 +121,8 @@ struct LabelSelector {
   friend bool operator==(const LabelSelector&, const LabelSelector&) = default;
 };
 
-// All requirements hold. A requirement with an unknown operator matches nothing; a selector without
-// requirements matches everything.
+// Returns true if all requirements hold. A requirement with an unknown operator matches nothing; a
+// selector without requirements matches everything.
 bool matches(const LabelSelector& selector, const Labels& labels);
 
 // Decodes one object of the kind, of which the known fields were read. Unknown fields are ignored,
@@ -131,7 +131,7 @@ bool matches(const LabelSelector& selector, const Labels& labels);
 template <typename T>
 base::Result<T> decode(const JsonView& object);
 
-// The same of a tree. Cost: writes its text and reads that.
+// Does the same for a tree. Cost: writes its text and reads that.
 template <typename T>
 base::Result<T> decode(const nlohmann::json& tree) {
   const std::string text = compact_text(tree);

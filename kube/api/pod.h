@@ -225,8 +225,8 @@ struct PodTemplateSpec {
   friend bool operator==(const PodTemplateSpec&, const PodTemplateSpec&) = default;
 };
 
-// The typed view of Job.spec.template. kInvalidArgument names the field below `spec.template`; an
-// empty template is one.
+// Returns the typed view of Job.spec.template. kInvalidArgument names the field below
+// `spec.template`; an empty template is one.
 base::Result<PodTemplateSpec> decode_template(const RawJson& pod_template);
 
 }  // namespace kube

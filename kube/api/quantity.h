@@ -28,7 +28,7 @@ class Quantity {
   static constexpr Quantity from_units(std::int64_t units) { return Quantity{units * 1000}; }
 
   constexpr std::int64_t milli() const { return milli_; }
-  // Whole units, rounded up.
+  // Returns whole units, rounded up.
   constexpr std::int64_t units() const { return milli_ / 1000 + (milli_ % 1000 > 0 ? 1 : 0); }
   constexpr Bytes bytes() const { return Bytes{units()}; }
   constexpr MilliCpu milli_cpu() const { return MilliCpu{milli_}; }
@@ -46,9 +46,9 @@ using ResourceList = std::map<std::string, Quantity>;
 // kInvalidArgument quotes the text.
 base::Result<Quantity> parse_quantity(std::string_view text);
 
-// "512Mi", "1Gi", "1000": the largest binary suffix that divides it.
+// Returns "512Mi", "1Gi", "1000": the largest binary suffix that divides it.
 std::string format_bytes(Bytes bytes);
-// "100m", "2".
+// Returns "100m", "2".
 std::string format_decimal(Quantity quantity);
 // Writes binary units for memory and storage and decimal ones for the rest, as usual.
 std::string format_quantity(std::string_view resource_name, Quantity quantity);

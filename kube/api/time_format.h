@@ -23,7 +23,7 @@ std::string format_micro_time(base::Instant t);
 // Go's durations, as metav1.Duration has them: "1h30m", "1.5s", "100ms", "0s", "0". Finer than a
 // microsecond is cut off; more than the 292 years at which Go's end is read as these.
 base::Result<base::Duration> parse_duration(std::string_view text);
-// The shortest of Go's spellings that keeps the value: "1h30m", "2.5s", "100ms", "0s".
+// Returns the shortest of Go's spellings that keeps the value: "1h30m", "2.5s", "100ms", "0s".
 std::string format_duration(base::Duration d);
 
 }  // namespace kube

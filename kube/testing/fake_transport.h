@@ -39,7 +39,7 @@ class FakeTransport final : public Transport {
     handler_ = std::move(handler);
   }
 
-  // All requests so far, streams included.
+  // Returns all requests so far, streams included.
   std::vector<Request> requests() const {
     const std::lock_guard lock{mu_};
     return requests_;

@@ -18,7 +18,7 @@ class ManualClock final : public Clock {
   base::Duration monotonic() const override { return base::Duration{monotonic_micros_.load()}; }
   base::Instant wall() const override { return base::instant_from_micros(wall_micros_.load()); }
 
-  // Both clocks go on. REQUIRES: by >= 0.
+  // Moves both clocks on. REQUIRES: by >= 0.
   void advance(base::Duration by) {
     monotonic_micros_ += by.count();
     wall_micros_ += by.count();

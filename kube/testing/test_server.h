@@ -36,7 +36,7 @@ class TestServer {
   std::thread thread_;
 };
 
-// A transport by the system's clock; the test fails if there can be none.
+// Returns a transport by the system's clock; the test fails if there can be none.
 std::unique_ptr<HttpTransport> transport_to(const TransportConfig& config);
 
 }  // namespace kube

@@ -69,7 +69,7 @@ class AdoptedJobs {
   // Notes a pod whose kubegang Job is gone, as a new leader may find it: the batch Job of its label
   // has not stopped yet, and its next attempt must not start beside it.
   void put_orphan(const kube::Pod& pod);
-  // It is gone, or its Job is known now. Any other pod is passed over.
+  // Forgets a pod that is gone, or whose Job is known now. Any other pod is passed over.
   void erase_orphan(const kube::ObjectKey& pod);
 
   // Null: there is no such batch Job.

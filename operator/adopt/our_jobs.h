@@ -58,8 +58,8 @@ bool is_taken_away(const kube::Job& object, const kube::JobStatus& status);
 // among them: they would happen again, or a user or administrator wanted them.
 bool has_failed(const kube::JobStatus& status);
 
-// How long the next attempt waits: 10 s after the first failure, doubled for each further one, and
-// 6 min at most. REQUIRES: failures >= 1.
+// Returns how long the next attempt waits: 10 s after the first failure, doubled for each further
+// one, and 6 min at most. REQUIRES: failures >= 1.
 base::Duration back_off(int failures);
 
 // Returns how a Job that is not tried again has ended, in the batch group's words where it has

@@ -21,19 +21,19 @@ class InstantServer final : public Writer {
   void submit(Effect effect) override;
   int at_once() const override { return 16; }
 
-  // A write of a user or a kubelet. The object gets a UID and a version.
+  // Makes a write of a user or a kubelet. The object gets a UID and a version.
   template <typename T>
   void put(T object);
   template <typename T>
   void remove(const kube::ObjectKey& key);
-  // As the first lists of a new leader's informers.
+  // Lists as the first lists of a new leader's informers.
   void list();
   // As it is stored.
   const kube::Job& job(const kube::ObjectKey& key) const { return *of<kube::Job>().at(key); }
 
   // Returns true if the Inbox got anything since the last call.
   bool take_arrived() { return std::exchange(arrived_, false); }
-  // How many writes there were since the last call.
+  // Takes how many writes there were since the last call.
   std::map<std::string, int> take_counts() { return std::exchange(counts_, {}); }
 
  private:

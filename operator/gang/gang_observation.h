@@ -130,9 +130,9 @@ struct GangView {
   bool are_adopted = false;
 };
 
-// When a pod has settled whose youngest container started then, as kubelet says. A pod that runs
-// settles `settle` and a second after it was seen running at the latest, whatever the clock of its
-// node is: the agents count alike (NodePolicy::is_settled).
+// Returns when a pod has settled whose youngest container started then, as kubelet says. A pod that
+// runs settles `settle` and a second after it was seen running at the latest, whatever the clock of
+// its node is: the agents count alike (NodePolicy::is_settled).
 base::Instant settled_at(base::Instant newest_start, std::optional<base::Instant> seen_running,
                          base::Duration settle);
 

@@ -34,7 +34,7 @@ bool has_gang_gate(const kube::Pod& pod);
 nlohmann::json pin_patch(const nlohmann::json& pod_spec, const kube::Job& job, const PodSlot& slot,
                          const std::string& cpuset);
 
-// The node that the pod is bound or pinned to; nullopt: neither.
+// Returns the node that the pod is bound or pinned to; nullopt: neither.
 std::optional<std::string> node_of(const kube::Pod& pod);
 
 // The newest word of kube-scheduler on why it cannot bind the pod; nullopt: it does not say so.

@@ -50,10 +50,10 @@ base::Result<std::vector<PodSlot>> pod_slots(const JobIdentity& job,
                                              const kube::Allocation& allocation,
                                              kube::PodPolicy policy);
 
-// The index at the end of a pod's name; nullopt if there is none.
+// Returns the index at the end of a pod's name; nullopt if there is none.
 std::optional<int> index_in_name(std::string_view name);
-// The slot of the pod of that name, or null. The index is in the name, so none is searched for.
-// REQUIRES: the index of each slot's pod is the slot's.
+// Returns the slot of the pod of that name, or null. The index is in the name, so none is searched
+// for. REQUIRES: the index of each slot's pod is the slot's.
 const PodSlot* find_slot(std::span<const PodSlot> slots, std::string_view name);
 
 }  // namespace control

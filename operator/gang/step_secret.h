@@ -22,8 +22,8 @@ struct ClusterDns {
 // Reads the resolv.conf of a pod whose names the cluster resolves, such as the operator's own.
 ClusterDns read_cluster_dns(std::string_view resolv_conf);
 
-// The host name of each node's pod: its node's up to the first dot, or, if two nodes of the job
-// share that, all of it, with dashes for dots.
+// Returns the host name of each node's pod: its node's up to the first dot, or, if two nodes of the
+// job share that, all of it, with dashes for dots.
 std::vector<std::string> host_names(const std::vector<std::string>& nodes);
 
 // Returns the name of the Service by which the pods of one start find each other: the job's name,

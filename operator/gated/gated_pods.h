@@ -58,15 +58,15 @@ class GatedPods {
   void observe_group(const kube::ObjectKey& key, const kube::PodGroup* group);
   // Called for each kubegang Job after each change; ignores Jobs that list no pods.
   void observe_job(const JobRecord& job);
-  // A Job that had ended when it was first seen.
+  // Takes a Job that had ended when it was first seen.
   void observe_ended(const kube::Job& job);
   void forget_job(const std::string& uid);
 
   void answered(const JobCreated& outcome, base::Instant now);
   void answered(const PodNoted& outcome, base::Instant now);
 
-  // The writes that are due. Jobs are made as far as there is `room` (CountedWriter). Conditions of
-  // pods only inform: they are paid from the budget.
+  // Returns the writes that are due. Jobs are made as far as there is `room` (CountedWriter).
+  // Conditions of pods only inform: they are paid from the budget.
   std::vector<Effect> due(InformBudget& budget, std::size_t room, base::Instant now);
   // Never in the past.
   base::Instant next_due(base::Instant now) const;

@@ -27,7 +27,7 @@ class Decisions {
 
   // A job that is no longer known is left out.
   void apply(const sched::Decision& decision);
-  // The pods and nodes of the job's present start, from the allocation that is to be stored.
+  // Takes the pods and nodes of the job's present start, from the allocation that is to be stored.
   void take_slots(JobRecord& job);
 
  private:

@@ -33,9 +33,9 @@ class Forecasts {
     return job.basis().test_only.value_or(false) && !job.submitted && !job.wanted().state;
   }
 
-  // It is new, or it has its answer. REQUIRES: is_question.
+  // Takes a question that is new, or has its answer. REQUIRES: is_question.
   void heed(JobRecord& job);
-  // The object is gone.
+  // Forgets a job whose object is gone.
   void forget(const std::string& uid);
 
   // Returns the next question, if the last one is answered. Cost: O(jobs + nodes), five

@@ -47,7 +47,7 @@ class GangRunner {
   GangObservation look_at_pods(JobRecord& job);
   void leave_rotation(JobRecord& job, const std::string& why);
   void become_ready(JobRecord& job);
-  // The job's own end while other pods of it may still be there: they are torn down.
+  // Ends the job by itself while other pods of it may still be there: they are torn down.
   void end_by_itself(JobRecord& job, const GangEnd& end);
   void complete_early(JobRecord& job, const EarlySuccess& success);
   void finish_undo(JobRecord& job);

@@ -38,8 +38,8 @@ class JobBook {
   // New jobs get their place in the order in which they were made, as far as it is known. Jobs that
   // changed are touched.
   Seen observe(const Changes<kube::Job>& changes);
-  // A new leader has taken over what there was: from now on the number in the status of a new job
-  // was not given by us, and jobs that are new are touched. `term`: its own.
+  // Call when a new leader has taken over what there was: from now on the number in the status of a
+  // new job was not given by us, and jobs that are new are touched. `term`: its own.
   void restored(std::int64_t term = 0) {
     is_restored_ = true;
     term_ = term;
@@ -58,10 +58,10 @@ class JobBook {
   // Null: not known. One that was put away is taken out, and is touched.
   JobRecord* find(const std::string& uid);
   JobRecord* find(sched::JobId id);
-  // The same, but one that was put away stays where it is and is not found.
+  // Does the same, but leaves out one that was put away.
   JobRecord* peek(const std::string& uid) const;
   JobRecord* peek(sched::JobId id) const;
-  // The array of a task. REQUIRES: `job` is one.
+  // Returns the array of a task. REQUIRES: `job` is one.
   JobRecord& array_of(const JobRecord& job) const { return *peek(uid_in(job.uid)); }
   // Makes the record of a task that has none: as it is stored, or (null) as one that waits with the
   // rest.
@@ -95,18 +95,18 @@ class JobBook {
   };
   // Nothing: no job that exists has the number.
   std::optional<Outcome> outcome_of(sched::JobId id) const;
-  // The job is judged again when one of that name has a number.
+  // Has the job judged again when one of that name has a number.
   void await(const kube::ObjectKey& key, const std::string& uid) { awaited_[key].insert(uid); }
 
   // --- changes ---
   void set_id(JobRecord& job, sched::JobId id);
-  // It is looked at again in this step.
+  // Has it looked at again in this step.
   void touch(const std::string& uid) { touched_.insert(uid); }
   void touch_all();
   // Notes that the wanted status changed: it is written, and after a commit point the job is looked
   // at again. A message that is too long to be written is shortened.
   void mark(JobRecord& job, WriteUrgency how);
-  // It is looked at again at that instant, unless it is before.
+  // Has it looked at again at that instant, unless it is before.
   void set_timer(JobRecord& job, base::Instant at);
   // It has ended.
   void end(JobRecord& job) { unfinished_.erase(job.uid); }

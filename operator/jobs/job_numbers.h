@@ -27,7 +27,7 @@ class JobNumbers {
   // Returns nullopt while none is reserved: the job waits, and `answered` names it.
   std::optional<sched::JobId> next(const std::string& job_uid);
 
-  // The write of the next block, if a job waits and none is under way. `config` is
+  // Returns the write of the next block, if a job waits and none is under way. `config` is
   // SchedulerConfig/default as it is stored; null: it has to be made.
   std::optional<ReserveIds> due(base::Instant now, const std::string* config_version);
   // Returns the UIDs of the jobs that may go on, in the order in which they asked.

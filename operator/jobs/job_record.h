@@ -145,9 +145,9 @@ struct ArrayRecord {
     outcomes.set(number, outcome);
   }
   bool has_begun() const { return !tasks.empty() || outcomes.ended() > 0; }
-  // Some of its tasks have neither ended nor a record.
+  // Returns true if some of its tasks have neither ended nor a record.
   bool has_rest() const { return !rest_ended && outcomes.ended() + open_records < all.size(); }
-  // The task has not ended, if there is one of this number.
+  // Returns true if there is a task of this number that has not ended.
   bool is_open(int number) const { return outcomes.of(number) == kube::TaskOutcome::kNone; }
 
  private:
@@ -199,7 +199,7 @@ struct JobRecord {
   void clear_start();
   // Without members: pods of these indexes have succeeded, as stored. They may be gone by now.
   void know_successes(const std::vector<int>& indexes);
-  // The pods at places of members that have succeeded are followed by the next ones, on nodes that
+  // Lets the next pods follow those at places of members that have succeeded, on nodes that
   // take them; returns the slots that have another pod now as they were. REQUIRES: start.members.
   // Cost: its places.
   std::vector<PodSlot> fill_places(const std::function<bool(const std::string& node)>& takes_pods);
@@ -208,7 +208,7 @@ struct JobRecord {
 
   // Returns true if a pod of this name belongs to the present start, even if the pod is gone.
   bool is_of_start(const std::string& name) const;
-  // The spec that is in force.
+  // Returns the spec that is in force.
   const kube::JobSpec& basis() const { return accepted->spec; }
   void accept_spec() { accepted = object; }
   // Takes a newer version of the Job. If the specs are equal, nothing of the one before is kept.
@@ -216,7 +216,7 @@ struct JobRecord {
     object = newer;
     if (accepted->spec == object->spec) accepted = object;
   }
-  // The UID of its Job.
+  // Returns the UID of its Job.
   const std::string& object_uid() const { return object->metadata.uid; }
   JobIdentity identity() const {
     return {key.name, object_uid(), wanted().starts.value_or(0), task};

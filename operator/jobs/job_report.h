@@ -11,16 +11,16 @@
 
 namespace control {
 
-// "job=team-a/train id=7", and `more`.
+// Returns "job=team-a/train id=7", and `more`.
 inline base::LogFields job_fields(const JobRecord& job, base::LogFields more = {}) {
   base::LogFields fields{{"job", kube::to_string(job.key)}, {"id", to_string(job.id)}};
   std::ranges::move(more, std::back_inserter(fields));
   return fields;
 }
 
-// A Kubernetes Event: a request to the API server. A start and a good end stand in the status and
-// have none; what goes wrong has one, and what is done to the job. Nothing once the job's object is
-// gone.
+// Writes a Kubernetes Event: a request to the API server. A start and a good end stand in the
+// status and have none; what goes wrong has one, and what is done to the job. Nothing once the
+// job's object is gone.
 inline void tell_event(const Report& report, const JobRecord& job, bool warning,
                        const std::string& reason, const std::string& message) {
   constexpr std::size_t kEventMessageMax = 1000;

@@ -37,7 +37,7 @@ class PodIndex {
   void expect(const kube::ObjectKey& key, base::Instant now);
   // Returns true if nothing has been observed of it since.
   bool is_unseen(const kube::ObjectKey& key) const { return expected_.at(key).has_value(); }
-  // The pods that are to be read now, as many as there is `room` for, those that have waited
+  // Takes the pods that are to be read now, as many as there is `room` for, those that have waited
   // longest first. Each is returned again after a while, until something is observed of it.
   std::vector<kube::ObjectKey> take_unseen(base::Instant now, std::size_t room);
   // Never in the past: a pod that finds no room waits for the outcome of another write.

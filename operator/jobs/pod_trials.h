@@ -49,8 +49,8 @@ class PodTrials {
   std::map<std::string, std::vector<std::string>> alike_;  // by that job: the jobs like it
 };
 
-// The smallest pod that the job could have, on a node of its first partition; nullopt if there is
-// no such node. Pure.
+// Returns the smallest pod that the job could have, on a node of its first partition; nullopt if
+// there is no such node. Pure.
 std::optional<TryPod> trial_of(const JobRecord& job, const sched::Configuration& configuration);
 
 // Why the API server would refuse the job's pods; "" when it would not, or could not say.

@@ -31,9 +31,9 @@ class PodWrites {
   // Makes the pods of these slots, or pins those that others have made, as soon as CommitGate lets
   // it and there is room (due).
   void launch(JobRecord& job, const std::vector<int>& missing);
-  // The names of a gang's pods, made with its first pod; a new leader makes sure of it once, since
-  // its predecessor may have got no further. Tried until it is there: without it the gang has no
-  // names.
+  // Makes the names of a gang's pods, made with its first pod; a new leader makes sure of it once,
+  // since its predecessor may have got no further. Tried until it is there: without it the gang has
+  // no names.
   void ensure_service(JobRecord& job);
   // Once. `kill_at`: when the grace period is over; nothing: the pod's own, as far as a template
   // may ask for it.
@@ -51,7 +51,7 @@ class PodWrites {
   // the order in which their pods might be made. Cost: these.
   std::vector<Effect> due(std::size_t room);
 
-  // The answer to the start's commit has the template too: it need not be read again.
+  // Notes that the answer to the start's commit has the template too: it need not be read again.
   void keep_template(const kube::Job& answer, const std::string& key);
   void answered(TemplateRead&& outcome);
   // Why the start has to be undone, if it has; `outcome.result` is left as it is.
@@ -73,7 +73,7 @@ class PodWrites {
   std::optional<StartUndo> note_failure(JobRecord& job, Attempts& tries, const base::Error& error);
   bool have_failed_for_long(JobRecord& job, const std::string& why);
   void show_starting(JobRecord& job, const std::string& reason, const std::string& message);
-  // The CPUs that the slot's pod is bound to; "" = none.
+  // Returns the CPUs that the slot's pod is bound to; "" = none.
   std::string cpuset_for(const PodSlot& slot) const;
   DeviceResources devices_for(const JobRecord& job, const PodSlot& slot) const;
   sched::MemoryRequest memory_of(const JobRecord& job) const;

@@ -23,7 +23,7 @@ struct Predecessors {
 // Cost: O(terms × (terms + log jobs)).
 Predecessors find_predecessors(JobBook& jobs, const JobRecord& job);
 
-// The terms as they are stored; what became of them before is kept.
+// Returns the terms as they are stored; what became of them before is kept.
 std::vector<kube::DependencyStatus> shown_terms(const kube::Job& job,
                                                 const sched::Dependency& dependency,
                                                 const std::vector<kube::DependencyStatus>& before);

@@ -11,7 +11,7 @@
 
 namespace control {
 
-// The wanted status says what the scheduler knows of the job's priority and times. Nothing is
+// Writes what the scheduler knows of the job's priority and times to the wanted status. Nothing is
 // marked.
 void show_times(JobRecord& job, const SchedulerDriver& scheduler, base::Instant now);
 
@@ -26,7 +26,7 @@ std::optional<LifeBeforeReady> life_before_ready(const JobRecord& job, base::Ins
 // Reports that time to the scheduler, which adds it to the run time for time limit and usage, as
 // far as it was not reported before, by the leader before or at the last look.
 void tell_life_before_ready(const JobRecord& job, SchedulerDriver& scheduler, base::Instant now);
-// The same of a job that ends so; its wanted status says it too.
+// Does the same for a job that ends so; its wanted status says it too.
 void note_life_before_ready(JobRecord& job, SchedulerDriver& scheduler, base::Instant now);
 
 // Once a minute the run times of all jobs that run are shown.

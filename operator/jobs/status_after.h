@@ -62,10 +62,10 @@ StatusAfter status_after(const sched::Planned& planned, kube::JobStatus status,
 StatusAfter status_after(const sched::CommandRefused& refused, kube::JobStatus status,
                          const DecisionContext& context);
 
-// How a task of an array has ended. REQUIRES: `state` is terminal.
+// Returns how a task of an array has ended. REQUIRES: `state` is terminal.
 kube::TaskOutcome task_outcome_of(sched::JobState state);
 
-// When a job that has nodes, and is not ready, got them: a start sets Ready=False.
+// Returns when a job that has nodes, and is not ready, got them: a start sets Ready=False.
 std::optional<base::Instant> starting_since(const kube::JobStatus& status);
 
 }  // namespace control

@@ -45,12 +45,12 @@ class SuspensionNotes {
   // nullopt: the job is not suspended, or only by its turns.
   void observe(const std::string& job_uid, const std::optional<Suspension>& suspension,
                base::Instant now);
-  // A pod of the job is new or changed.
+  // Takes a pod of the job that is new or changed.
   void observe_pod(const std::string& job_uid, const kube::Pod& pod, base::Instant now);
   void forget(const std::string& job_uid);
 
-  // The writes that are due, as far as half of the budget goes: statuses have the other half.
-  // Cost: the pods of the jobs concerned.
+  // Returns the writes that are due, as far as half of the budget goes: statuses have the other
+  // half. Cost: the pods of the jobs concerned.
   std::vector<Effect> due(InformBudget& budget, base::Instant now, const PodsOf& pods_of);
   void answered(const PodNoted& outcome, base::Instant now);
   // Never in the past: what is due waits for the budget.

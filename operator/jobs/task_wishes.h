@@ -13,7 +13,7 @@ namespace control {
 
 // Merges the entries that name a task: the last one that has a field counts.
 kube::TaskControl wish_for(JobRecord& array, int task);
-// The tasks that an entry names; some may not exist, or have ended.
+// Returns the tasks that an entry names; some may not exist, or have ended.
 std::set<int> named_tasks(JobRecord& array);
 
 // Returns the terms of tasks that have not ended and differ from the request of the

@@ -31,12 +31,12 @@ class TimeToLive {
 
   // Called for a job that has ended, or has its answer, whenever its object or status changed.
   void observe(const kube::Job& object, const kube::JobStatus& status);
-  // The object is gone.
+  // Forgets an object that is gone.
   void forget(const std::string& uid);
 
-  // As many as there is `room` for (CountedWriter), those whose time was over first. Each is tried
-  // once a minute until a watch shows that it is being deleted, or gone: what became of a try does
-  // not matter.
+  // Returns as many as there is `room` for (CountedWriter), those whose time was over first. Each
+  // is tried once a minute until a watch shows that it is being deleted, or gone: what became of a
+  // try does not matter.
   std::vector<DeleteJob> due(base::Instant now, std::size_t room);
   // More may be recorded than before.
   void look_again(base::Instant now);
@@ -45,9 +45,9 @@ class TimeToLive {
     return tries_.next_after(now).value_or(base::kNever);
   }
 
-  // Jobs whose time is over and that are not recorded yet.
+  // Counts jobs whose time is over and that are not recorded yet.
   std::size_t waiting_count() const { return waiting_.size(); }
-  // Jobs that were deleted although they were not recorded.
+  // Counts jobs that were deleted although they were not recorded.
   std::int64_t unrecorded_count() const { return unrecorded_count_; }
 
  private:

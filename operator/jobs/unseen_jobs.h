@@ -22,7 +22,7 @@ class UnseenJobs {
   // Records show a Job from the version on in which it has a number. `recorded`: the version up
   // to which all is.
   void observe(const kube::Job& job, std::int64_t recorded);
-  // It was deleted in that version.
+  // Notes that it was deleted in that version.
   void gone(const std::string& uid, std::int64_t version);
   void answered(const kube::RecordedVersions& said);
 

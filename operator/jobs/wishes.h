@@ -39,7 +39,7 @@ class Wishes {
   // Other capacities or policies: all jobs that wait are judged again, and those that run when they
   // are requeued. Cost: all jobs.
   void judge_waiting();
-  // The same for the jobs whose request has one of these lists of nodes.
+  // Does the same for the jobs whose request has one of these lists of nodes.
   void judge_classes(const std::set<NodeClasses::Names>& outdated);
   void answered(PodTried&& outcome);
 

@@ -80,7 +80,7 @@ class ControlLoop {
   // Agents are pods of this namespace. Before the first step.
   void expect_agents_in(std::string ns) { agents_.expect_in(std::move(ns)); }
 
-  // Pods with our scheduling gate get Jobs. Before the first step.
+  // Gives Jobs to pods with kubegang's scheduling gate. Before the first step.
   void adopt_pods(GatedPods::Adopts adopts) { gated_.adopt(adopts); }
 
   // No Job is deleted for its age before kubegang-records has stored it, as this Lease says. Before
@@ -112,7 +112,7 @@ class ControlLoop {
       if (is_clean) action(job.uid, std::as_const(job).wanted());
     });
   }
-  // The same for timetables: action(node, spec).
+  // Does the same for timetables: action(node, spec).
   template <typename Action>
   void for_each_clean_timetable(Action action) const {
     timetables_.for_each_clean(action);

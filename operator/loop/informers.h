@@ -31,9 +31,9 @@ class Informers {
   Informers(const kube::Client& client, const kube::Clock& clock, Inbox& inbox,
             TemplateBook& templates, OnError on_error, Adopts adopts);
 
-  // All first lists of what is watched are complete.
+  // Returns true if all first lists of what is watched are complete.
   bool have_synced() const;
-  // The kinds whose first lists are not, as "Account, Job".
+  // Returns the kinds whose first lists are not, as "Account, Job".
   std::string missing() const;
   // Reads all lists again; have_synced() is false until then: a watch may be behind what another
   // leader has written. No step may be under way.

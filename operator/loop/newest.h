@@ -22,7 +22,7 @@ class Newest {
   // Longer than any answer may be late: five tries of 30 s, and their back-off.
   static constexpr base::Duration kRemembered = std::chrono::minutes{10};
 
-  // A watch has shown that the object with that UID is gone.
+  // Notes that a watch has shown that the object with that UID is gone.
   void saw_gone(const std::string& uid, base::Instant now) {
     while (!by_age_.empty() && by_age_.front().first + kRemembered < now) {
       gone_.erase(by_age_.front().second);

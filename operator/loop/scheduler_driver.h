@@ -33,7 +33,7 @@ class SchedulerDriver {
   bool ends_by_time() const { return ends_by_time_; }
 
   void tell(const sched::Event& event);
-  // A pass, if one is due.
+  // Makes a pass, if one is due.
   bool wake();
   // Instead of the first events about jobs (Scheduler::restore_from_published).
   void restore(std::vector<sched::JobFacts> jobs, std::vector<sched::NodePlan> published,
@@ -52,7 +52,7 @@ class SchedulerDriver {
   base::Instant next_due() const { return scheduler_.next_due().value_or(base::kNever); }
 
   std::optional<sched::JobView> view(sched::JobId job) const { return scheduler_.job(job, now_); }
-  // The names and indexes that the scheduler knows.
+  // Returns the names and indexes that the scheduler knows.
   const sched::Scheduler& names() const { return scheduler_; }
   sched::PartitionIndex known_partition(const std::string& name) {
     return scheduler_.known_partition(name);

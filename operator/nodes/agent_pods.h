@@ -28,7 +28,7 @@ class AgentPods {
 
   // Null: the pod is gone. Returns the node whose agent may be another now, or nullopt.
   std::optional<std::string> observe(const kube::ObjectKey& key, const kube::Pod* pod);
-  // The best of the pods on the node; nullopt if agents are not pods.
+  // Returns the best of the pods on the node; nullopt if agents are not pods.
   std::optional<AgentPod> on(const std::string& node) const;
 
  private:

@@ -60,7 +60,7 @@ class NodeBook {
   void put_orphan(const std::string& name, const kube::ObjectKey& pod);
   // Removes a pod of either kind, if there was one.
   void erase_pod(const std::string& name, const kube::ObjectKey& pod);
-  // A job got an allocation there, or has it no more.
+  // Notes that a job got an allocation there, or has it no more.
   void enter(const std::string& name, const std::string& job_uid);
   void leave(const std::string& name, const std::string& job_uid);
   // Notes that the job's user wants it to stand still there, or no longer does: meanwhile the node
@@ -101,9 +101,9 @@ class NodeBook {
   // --- as of the last take_news() ---
   // A timetable is kept for it even if that lists no pod.
   bool needs_timetable(const std::string& name) const;
-  // It takes jobs only while its agent is ready.
+  // Returns true if it takes jobs only while its agent is ready.
   bool needs_agent(const std::string& name) const;
-  // A job there may have to be stopped for another or by its user, or is.
+  // True if a job there may have to be stopped for another or by its user, or is.
   bool takes_turns(const std::string& name) const;
   // Why no pod can be made to stand still there yet, where the configuration alone needs no agent;
   // nullopt: the node's agent is ready, or it takes jobs only while it is.

@@ -30,8 +30,8 @@ class NodeTaints {
   // Called for each node after `want`: it is written if its taints differ.
   void observe(const kube::Node& node);
 
-  // The writes that are due, as many as there is `room` for (CountedWriter). Nodes that are as they
-  // should be, or gone, are forgotten.
+  // Returns the writes that are due, as many as there is `room` for (CountedWriter). Nodes that are
+  // as they should be, or gone, are forgotten.
   std::vector<SetTaints> due(base::Instant now, const FindNode& find, std::size_t room);
   void answered(const TaintsSet& outcome, base::Instant now);
   // Never in the past: what is due now waits for nothing but room, which an outcome brings.

@@ -23,7 +23,7 @@
 
 namespace control {
 
-// Pods of jobs are bound to the CPUs of their cores.
+// True if pods of jobs are bound to the CPUs of their cores.
 inline bool binds_cores(const sched::ClusterParameters& cluster) {
   return cluster.select == sched::SelectType::kConsTres && cluster.task_affinity;
 }
@@ -40,8 +40,8 @@ class Turns {
   bool need_agent(const std::string& node) const {
     return possible_on(node) || bound_.contains(node);
   }
-  // A timetable is kept for it whatever happens: for turns, or since its agent tells there which
-  // cores the node has.
+  // True if a timetable is kept for it whatever happens: for turns, or since its agent tells there
+  // which cores the node has.
   bool need_timetable(const std::string& node) const { return counts_cores_ || possible_on(node); }
 
  private:

@@ -16,9 +16,9 @@ inline constexpr std::size_t kUnusableGroupsMax = 16;
 inline constexpr std::size_t kUnusableHostlistMax = 1024;  // characters
 inline constexpr std::size_t kUnusableMessageMax = 512;    // characters
 
-// The largest group first, ties by reason and message; what exceeds the bound is one last group,
-// Others. Names that do not fit are left out of a hostlist, and stay counted. The names of a group
-// are in the order of the nodes' names.
+// Groups nodes, the largest group first, ties by reason and message; what exceeds the bound is one
+// last group, Others. Names that do not fit are left out of a hostlist, and stay counted. The names
+// of a group are in the order of the nodes' names.
 std::vector<kube::UnusableNodes> group_unusable(
     std::map<NodeProblem, std::vector<std::string>> nodes);
 

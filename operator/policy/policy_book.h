@@ -86,7 +86,7 @@ class PolicyBook {
   const PolicyEntries<T>& entries() const {
     return std::get<PolicyEntries<T>>(entries_);
   }
-  // The status of the object; null if there is none.
+  // Returns the status of the object; null if there is none.
   template <typename T>
   StatusMirror<T>* find_status(const std::string& name) {
     const auto found = entries<T>().find(name);

@@ -13,7 +13,7 @@ class Beat {
  public:
   explicit Beat(const kube::Clock& clock) : clock_{clock} { beat(); }
 
-  // The main thread begins or ends a step, or looks around while it waits.
+  // Notes that the main thread begins or ends a step, or looks around while it waits.
   void beat() { at_micros_ = clock_.monotonic().count(); }
   bool is_fresh(base::Duration age_max) const {
     return clock_.monotonic() - base::Duration{at_micros_.load()} <= age_max;

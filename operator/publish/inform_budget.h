@@ -42,8 +42,8 @@ class InformBudget {
   void spend_one() { tokens_ -= 1; }
   double tokens() const { return tokens_; }
 
-  // The job's turn comes in that order, not before `at`. Whether there is still something to say is
-  // for the caller to see then.
+  // Queues the job: its turn comes in that order, not before `at`. Whether there is still something
+  // to say is for the caller to see then.
   void queue(const Order& order, base::Instant at, base::Instant now);
   // Returns the name whose turn it is, and ends that turn.
   std::optional<std::string> take_first();

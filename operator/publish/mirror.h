@@ -71,7 +71,7 @@ class Mirror {
   void set_differs(bool differs) {
     urgency_ = differs ? WriteUrgency::kCommit : WriteUrgency::kClean;
   }
-  // The marked difference need not be written after all.
+  // Takes the mark back: the difference need not be written.
   void unmark() { urgency_ = WriteUrgency::kClean; }
   WriteUrgency urgency() const { return urgency_; }
 
@@ -106,13 +106,13 @@ class Mirror {
   bool may_write(base::Instant now) const {
     return attempts_.may_begin(now) && (exists_ || kIfGone == IfGone::kCreate);
   }
-  // When it may be written; kNever while a write is under way.
+  // Returns when it may be written; kNever while a write is under way.
   base::Instant due() const { return attempts_.due(); }
-  // No write is begun before: a large object is not written as often as it changes.
+  // Begins no write before: a large object is not written as often as it changes.
   void rest_until(base::Instant at) { attempts_.rest_until(at); }
-  // When it was last written only to inform.
+  // Returns when it was last written only to inform.
   base::Instant informed_at() const { return informed_at_; }
-  // A commit point has not reached the API server yet.
+  // True if a commit point has not reached the API server yet.
   bool is_uncommitted() const {
     return (exists_ || kIfGone == IfGone::kCreate) &&
            (urgency_ == WriteUrgency::kCommit || in_flight_ == WriteUrgency::kCommit);
@@ -164,7 +164,7 @@ class Mirror {
     return WriteEnd::kFailed;
   }
 
-  // The object with that part, as a write needs it.
+  // Returns the object with that part, as a write needs it.
   T object_with(const Value& value) const {
     T object;
     object.metadata.name = key_.name;

@@ -53,7 +53,7 @@ class StatusPublisher {
   // Return the writes that only inform: policies, then jobs, the head of the queue first.
   std::vector<Effect> due_informing_policies(base::Instant now);
   std::vector<Effect> due_informing_jobs(base::Instant now, std::int64_t term);
-  // An answer came for this job's status: what it has to say by now is looked at.
+  // Call when an answer came for this job's status: what it has to say by now is looked at.
   void look_again(const std::string& job_uid) { jobs_to_write_.insert(job_uid); }
   // Something waits for the job's readiness, which might be late until now.
   void hurry(JobRecord& job);
@@ -67,7 +67,7 @@ class StatusPublisher {
   WaitingLine& line_of(const JobRecord& job);
   // Marks that came after due() was called count, too.
   void take_marked();
-  // Each status that has to be written at once, and may be, joins one of the lines.
+  // Puts each status that must be written at once, and may be, into one of the lines.
   void form_lines(base::Instant now);
   // Not in its back-off, and not after another job's commit point that is not stored yet.
   bool may_write_now(JobRecord& job, base::Instant now);

@@ -38,9 +38,9 @@ class TimetablePublisher {
   // --- what is seen ---
   // Null: it is gone.
   void observe(const std::string& node, const kube::NodeTimetable* object);
-  // The Node itself came, changed or went.
+  // Call when the Node itself came, changed or went.
   void observe_node(const std::string& node);
-  // A commit point of a job on it is stored, or a job has left it: it may be written now.
+  // Call when a commit point of a job on it is stored, or a job has left it: it may be written now.
   void look_again(const std::string& node) { to_write_.insert(node); }
   // NodeBook remembers the node no more.
   void forget(const std::string& node);
@@ -49,7 +49,7 @@ class TimetablePublisher {
   void want(const sched::NodePlan& plan, const std::string& node, const ListedJobs& jobs);
   // A job that was left out of the last plan may be listed now: that plan is wanted as a whole.
   void list(const std::string& node, const ListedJobs& jobs);
-  // The plans go on listing the job, but nothing is to touch its pods.
+  // Leaves out a job: the plans go on listing the job, but nothing is to touch its pods.
   void leave_out(const std::string& node, const std::string& job_uid);
   // Another pod of the job has taken the place of this one, with the same turns.
   struct Successor {
@@ -78,8 +78,8 @@ class TimetablePublisher {
   // --- what is stored ---
   // Returns true if the wanted timetable is the stored one and no write of it is under way.
   bool is_published(const std::string& node) const;
-  // The nodes whose timetables have become so since the last call because something else is wanted
-  // now: no write reports those. Other nodes may be among them.
+  // Takes the nodes whose timetables have become so since the last call because something else is
+  // wanted now: no write reports those. Other nodes may be among them.
   std::set<std::string> take_settled() { return std::exchange(settled_, {}); }
   // Null: nothing is.
   const kube::NodeTimetableSpec* stored(const std::string& node) const;

@@ -42,7 +42,7 @@ class UsageKeeper {
 
   // Null: it was deleted. The next change writes it again.
   void observe(const kube::UsageRecord* object);
-  // The stored record; null if there is none.
+  // Returns the stored record; null if there is none.
   const kube::UsageRecordSpec* stored() const {
     return mirror_.exists() ? &mirror_.stored() : nullptr;
   }

@@ -24,8 +24,8 @@ struct BatchJobShape {
   int completions = 1;
 };
 
-// An Indexed Job whose pods work for `work` ("20s"). `more` is merged into its spec; `annotations`
-// are those of its pods.
+// Makes an Indexed Job whose pods work for `work` ("20s"). `more` is merged into its spec;
+// `annotations` are those of its pods.
 nlohmann::json make_batch_job(const std::string& name, const BatchJobShape& shape,
                               const std::string& work, const nlohmann::json& more,
                               const nlohmann::json& annotations);

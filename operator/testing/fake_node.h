@@ -57,15 +57,15 @@ class FakeNode {
   // Removes the agent, and thaws what it had frozen; an agent that is asked to stop says so
   // last.
   void remove_agent(bool with_last_word);
-  // It is back, and says so.
+  // Brings it back, and it says so.
   void return_agent();
-  // The agent slices no more, for this reason of its condition Ready; "": it does again.
+  // Makes the agent slice no more, for this reason of its condition Ready; "": it does again.
   void open(const std::string& reason);
 
   const std::string& name() const { return options_.name; }
   // "t: a and b ran together on n1", … since the start.
   const std::vector<std::string>& overlaps() const { return overlaps_; }
-  // Time that the pod has run.
+  // Returns the time that the pod has run.
   base::Duration ran(const std::string& pod) const;
 
  private:

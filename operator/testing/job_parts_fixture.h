@@ -20,10 +20,10 @@
 
 namespace control {
 
-// A node of 8 CPUs and 16 GiB that is Ready, as a watch shows it.
+// Returns a node of 8 CPUs and 16 GiB that is Ready, as a watch shows it.
 std::shared_ptr<const kube::Node> ready_node(const std::string& name, kube::Labels labels = {});
 
-// The node's timetable, in which its agent says that it is ready.
+// Returns the node's timetable, in which its agent says that it is ready.
 std::shared_ptr<const kube::NodeTimetable> ready_agent(const std::string& node);
 
 class JobPartsFixture : public testing::Test {
@@ -32,9 +32,9 @@ class JobPartsFixture : public testing::Test {
 
   // Job team-a/train with UID "uid-train" on nodes_count nodes, as its user writes it.
   static kube::Job object(const std::string& name = "train", int nodes_count = 1);
-  // A watch shows it. Its record.
+  // Shows it as a watch. Its record.
   JobRecord& see(const kube::Job& job);
-  // The same with another spec.
+  // Does the same with another spec.
   JobRecord& see_changed(const JobRecord& job, const std::function<void(kube::JobSpec&)>& change);
   void reserve_numbers();
   // Submitted, and started by a pass; its start is stored.
@@ -46,7 +46,7 @@ class JobPartsFixture : public testing::Test {
 
   // "True Accepted" and the like, of the wanted status; "" if it has no such condition.
   static std::string says(const JobRecord& job, std::string_view type);
-  // The names of the writes that were asked for since the last call.
+  // Returns the names of the writes that were asked for since the last call.
   std::string asked();
   // The reasons of the Kubernetes Events since the last call, and of those that are warnings.
   std::string told();

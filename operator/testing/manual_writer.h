@@ -36,7 +36,7 @@ class ManualWriter final : public Writer {
     crash_count_ = count;
   }
 
-  // From now on each write takes so long, at_once() of them at a time. It does not crash then.
+  // Makes each write take `each` from now on, at_once() of them at a time. It does not crash then.
   void be_slow(const kube::Clock& clock, base::Duration each) {
     clock_ = &clock;
     each_ = each;
@@ -74,9 +74,9 @@ class ManualWriter final : public Writer {
 
   // Without those that a slow API server is working on.
   std::size_t queued_count() const { return queue_.size(); }
-  // The effects to be carried out, in the order in which they were decided.
+  // Returns the effects to be carried out, in the order in which they were decided.
   const std::vector<Effect>& queued() const { return queue_; }
-  // All that were taken, in order.
+  // Returns all that were taken, in order.
   const std::vector<WritePoint>& points() const { return points_; }
 
  private:

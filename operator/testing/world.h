@@ -77,7 +77,7 @@ class World {
 
   // Lets virtual time pass in ticks; after each, every part does what it can.
   void run_for(base::Duration duration);
-  // Until it holds, at most `limit`. Returns true if it does.
+  // Runs until it holds, at most `limit`. Returns true if it does.
   bool run_until(const std::function<bool()>& condition, base::Duration limit);
   void pump();
 
@@ -89,7 +89,7 @@ class World {
   std::vector<kube::Pod> pods_of(const std::string& job) const;
   kube::NodeTimetable timetable(const std::string& node) const;
   FakeNode& node(const std::string& name);
-  // Time that the job's first pod of the present start has run.
+  // Returns the time that the job's first pod of the present start has run.
   base::Duration ran(const std::string& job);
 
   // Violations seen so far: two incarnations, pods without allocation, overlaps, more pods than
@@ -142,7 +142,7 @@ nlohmann::json partition(const std::string& name, const nlohmann::json& spec);
 // The spec of the default partition, where up to four jobs take turns; `more` is merged into it.
 nlohmann::json force(const std::string& nodes = "n[12-16]");
 nlohmann::json force(const std::string& nodes, const nlohmann::json& more);
-// A job of `nodes` nodes whose program runs for `work` ("" = forever).
+// Makes a job of `nodes` nodes whose program runs for `work` ("" = forever).
 nlohmann::json gang_job(const std::string& name, int nodes, const std::string& work);
 // `more` is merged into its spec, `annotations` are its template's; null: nothing.
 nlohmann::json gang_job(const std::string& name, int nodes, const std::string& work,

@@ -16,7 +16,7 @@ std::vector<std::string> check_account(const kube::Account& account);
 // Translates with the API's defaults for what is absent. REQUIRES: check_account found nothing.
 sched::AccountConfig translate_account(const std::string& name, const kube::AccountSpec& spec);
 
-// A namespace that the account lists, as a user in it.
+// Translates a namespace that the account lists, as a user in it.
 sched::UserConfig translate_namespace(const std::string& account,
                                       const kube::AccountNamespace& entry);
 

@@ -14,7 +14,7 @@
 
 namespace control {
 
-// "0-3,8"; "" for the empty set.
+// Returns "0-3,8"; "" for the empty set.
 std::string format_cores(const sched::CoreSet& cores);
 base::Result<sched::CoreSet> parse_cores(std::string_view text);
 

@@ -83,10 +83,10 @@ struct BatchView {
   bool is_passing = false;
 };
 
-// The status that follows `stored`, so that the API server takes it: startTime changes only with
-// the suspension, the counters of failures and successes never go back (successes of a gang are
-// counted at its end), Complete comes with SuccessCriteriaMet, Failed with FailureTarget, neither
-// with active pods. Equal to `stored` if there is nothing new. SOURCE:
+// Returns the status that follows `stored`, so that the API server takes it: startTime changes only
+// with the suspension, the counters of failures and successes never go back (successes of a gang
+// are counted at its end), Complete comes with SuccessCriteriaMet, Failed with FailureTarget,
+// neither with active pods. Equal to `stored` if there is nothing new. SOURCE:
 // pkg/registry/batch/job/strategy.go and pkg/apis/batch/validation of Kubernetes; e2e/contract
 // tries it on a real API server.
 kube::BatchJobStatus batch_status_after(const kube::BatchJobSpec& spec,

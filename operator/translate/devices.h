@@ -23,14 +23,14 @@ using DeviceResources = std::map<std::string, int>;
 // The most kinds of devices that a container may ask for.
 inline constexpr std::size_t kDeviceKindsPerContainerMax = 2;
 
-// A container's request: limit and request are equal, and a template may have either.
+// Returns a container's request: limit and request are equal, and a template may have either.
 DeviceResources device_requests(const kube::ResourceRequirements& resources);
 
 // Returns what a pod takes of its node, as Kubernetes adds it up: its containers together, or an
 // init container if that needs more; sidecars run beside both.
 DeviceResources device_requests(const kube::PodSpec& spec);
 
-// The devices of the node that `foreign` leaves.
+// Returns the devices of the node that `foreign` leaves.
 sched::Devices devices_of(const kube::Node& node, const DeviceResources& foreign,
                           const kube::DevicesConfig& config);
 
@@ -39,7 +39,7 @@ sched::Devices devices_of(const kube::Node& node, const DeviceResources& foreign
 DeviceResources resources_of(const std::vector<kube::JobDevice>& devices, const kube::Node* node,
                              const kube::DevicesConfig& config);
 
-// All that the job itself asks for, in whatever form; the counts are those of the forms.
+// Returns all that the job itself asks for, in whatever form; the counts are those of the forms.
 std::vector<kube::JobDevice> devices_named(const kube::JobResources& resources);
 
 // Keys of the taints that nodes with devices of this resource have by custom. They are named after
@@ -52,8 +52,8 @@ std::vector<kube::Toleration> with_device_tolerations(std::vector<kube::Tolerati
                                                       const DeviceResources& resources,
                                                       const kube::DevicesConfig& config);
 
-// The same request as a job's, of `pods` pods that each ask for `resources`. Any type of the maker
-// will do. Resources that are not counted are left out.
+// Returns the same request as a job's, of `pods` pods that each ask for `resources`. Any type of
+// the maker will do. Resources that are not counted are left out.
 std::vector<kube::JobDevice> devices_asked(const DeviceResources& resources, int pods,
                                            const kube::DevicesConfig& config);
 
@@ -62,7 +62,7 @@ std::vector<kube::JobDevice> devices_asked(const DeviceResources& resources, int
 std::optional<std::vector<kube::JobDevice>> same_devices(
     const std::vector<kube::JobDevice>& devices, const std::vector<kube::JobDevice>& of_template);
 
-// "gpu:a100:2", as Slurm writes it.
+// Returns "gpu:a100:2", as Slurm writes it.
 std::string device_text(const std::vector<kube::JobDevice>& devices);
 
 // As the scheduler counts them, and back.
@@ -72,11 +72,11 @@ std::vector<kube::JobDevice> devices_to(const sched::Devices& devices);
 // Whole sentences that begin with `field`: what is wrong with them whatever the cluster has.
 std::vector<std::string> device_problems(const std::vector<kube::JobDevice>& devices,
                                          std::string_view field);
-// The same of names that no devices of the cluster have.
+// Does the same for names that no devices of the cluster have.
 std::vector<std::string> unknown_devices(const std::vector<kube::JobDevice>& devices,
                                          std::string_view field, const kube::DevicesConfig& config);
 
-// "fpga, gpu or nic": the names that devices of the cluster have.
+// Returns "fpga, gpu or nic": the names that devices of the cluster have.
 std::string device_names_text(const kube::DevicesConfig& config);
 
 }  // namespace control

@@ -40,14 +40,14 @@ struct JobVerdict {
   bool partition_missing = false;            // one of them: a partition that does not exist
 };
 
-// The job's request under this number and submit time. Checks what check_job and check_template
-// found once more into the verdict, then what needs the cluster: partitions, QOS, account, sizes,
-// memory and grace period of the template.
+// Returns the job's request under this number and submit time. Checks what check_job and
+// check_template found once more into the verdict, then what needs the cluster: partitions, QOS,
+// account, sizes, memory and grace period of the template.
 JobVerdict translate_job(const kube::Job& job, const TemplateFacts& pod_template, sched::JobId id,
                          base::Instant submit_time, const JobContext& context);
 
-// The partitions that the job may run in as squeue shows them: "a,b", or the default one; "" where
-// it names none and none is the default.
+// Returns the partitions that the job may run in as squeue shows them: "a,b", or the default one;
+// "" where it names none and none is the default.
 std::string partition_names(const kube::JobSpec& spec, const sched::Configuration& configuration);
 
 // Returns the spec's request, unchecked: for a job that runs already, whatever its spec is worth
@@ -58,8 +58,8 @@ sched::JobRequest plain_request(const kube::Job& job, sched::JobId id, base::Ins
 // least a second: 0 would remove the record of a process that may still run.
 std::chrono::seconds longest_grace(const sched::Configuration& configuration);
 
-// Pods with devices are bound by kube-scheduler, and tolerate the taints of nodes that have some,
-// unless others have made them.
+// True if pods with devices are bound by kube-scheduler, and tolerate the taints of nodes that have
+// some, unless others have made them.
 bool needs_device_nodes(const kube::JobSpec& spec, const TemplateFacts& pod_template);
 
 // A taint that stands for the state of its node, or is our own: every job's pods tolerate it.

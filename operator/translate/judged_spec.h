@@ -19,7 +19,7 @@ kube::PodSpec judged_spec(kube::PodSpec spec);
 // that it is there.
 void keep_hazards(const kube::Container& from, kube::Container& to);
 
-// The same as judged_spec for a template that the API server has accepted as a pod's.
+// Does the same as judged_spec for a template that the API server has accepted as a pod's.
 kube::RawJson judged_template(const kube::RawJson& pod_template);
 
 }  // namespace control

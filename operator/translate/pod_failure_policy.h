@@ -29,7 +29,7 @@ struct FailureVerdict {
 // matches decides; without one the failure counts.
 FailureVerdict judge_failure(const kube::BatchJobSpec& spec, int exit_code);
 
-// The rules that cannot hold for a gang, each in a sentence that says what to change.
+// Returns the rules that cannot hold for a gang, each in a sentence that says what to change.
 std::vector<std::string> failure_policy_problems(const kube::BatchJobSpec& spec);
 
 }  // namespace control

@@ -31,12 +31,12 @@ enum class PodCpus {
 // have, whatever the quantities are, and leaves that field of the result at its default.
 PodShape shape_of(const kube::PodSpec& pod, PodCpus from, std::vector<std::string>& problems);
 
-// The CPU requests of all its containers, init containers too; at most INT64_MAX.
+// Returns the CPU requests of all its containers, init containers too; at most INT64_MAX.
 kube::MilliCpu cpu_requests_of(const kube::PodSpec& pod);
 
-// The CPUs and the memory of each task, and the ephemeral storage that a node must have. Memory is
-// rounded up to a MiB per CPU, so that the sum over all CPUs of a pod is never less than what it
-// asks for.
+// Sets the CPUs and the memory of each task, and the ephemeral storage that a node must have.
+// Memory is rounded up to a MiB per CPU, so that the sum over all CPUs of a pod is never less than
+// what it asks for.
 void set_shape(const PodShape& shape, kube::JobSpec& spec);
 
 }  // namespace control

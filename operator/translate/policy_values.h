@@ -12,7 +12,7 @@ namespace control {
 sched::PreemptMode translate(kube::PreemptMode mode);
 // Absent stays absent.
 std::optional<sched::PreemptMode> translate(const std::optional<kube::PreemptMode>& mode);
-// The mode in the words of the API.
+// Returns the mode in the words of the API.
 kube::PreemptMode preempt_mode_of(sched::PreemptMode mode);
 
 // Absent: both stay as they are.

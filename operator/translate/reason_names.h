@@ -23,9 +23,9 @@ sched::TermState term_state_of(kube::DependencyState state);
 kube::DependencyState term_state_of(sched::TermState state);
 
 kube::EndingVerdict verdict_of(sched::EndingVerdict verdict);
-// The verdict of a job that ended by itself. REQUIRES: state is final.
+// Returns the verdict of a job that ended by itself. REQUIRES: state is final.
 kube::EndingVerdict verdict_of(sched::JobState state);
-// The origin of a committed ending: decided by the scheduler, or the job's own end.
+// Returns the origin of a committed ending: decided by the scheduler, or the job's own end.
 std::optional<sched::EndingVerdict> decided_verdict(kube::EndingVerdict verdict);
 std::optional<sched::JobState> own_verdict(kube::EndingVerdict verdict);
 

@@ -27,19 +27,19 @@ using ListedJobs = std::function<std::optional<ListedJob>(sched::JobId)>;
 kube::NodeTimetableSpec encode_plan(const sched::NodePlan& plan, const std::string& node_name,
                                     const ListedJobs& find);
 
-// The same without the pods of that job (task_key.h), which the agent then does not touch.
+// Does the same without the pods of that job (task_key.h), which the agent then does not touch.
 kube::NodeTimetableSpec without_job(const kube::NodeTimetableSpec& spec,
                                     const std::string& job_key);
 
 // The job whose pod this is, in its present start.
 using JobsOfPods = std::function<std::optional<sched::JobId>(const kube::TimetablePod& pod)>;
 
-// The plan as it was published; pods that `find` does not know are left out of it. nullopt if the
-// spec is not a valid timetable (then the node counts as having none).
+// Returns the plan as it was published; pods that `find` does not know are left out of it. nullopt
+// if the spec is not a valid timetable (then the node counts as having none).
 std::optional<sched::NodePlan> decode_plan(const kube::NodeTimetableSpec& spec,
                                            sched::NodeIndex node, const JobsOfPods& find);
 
-// The same but for term and revision.
+// Compares all but term and revision.
 bool same_plan(const kube::NodeTimetableSpec& a, const kube::NodeTimetableSpec& b);
 
 }  // namespace control

@@ -44,11 +44,11 @@ enum class WritePoint {
   kAdoptedStatus,
 };
 
-// "start", "pod-create", …
+// Returns "start", "pod-create", ……
 std::string_view to_string(WritePoint point);
 // Returns nullopt when no write has that name.
 std::optional<WritePoint> parse_write_point(std::string_view name);
-// "start, ready, …, config-status": all names.
+// Returns "start, ready, …, config-status": all names.
 std::string write_point_names();
 
 }  // namespace control

@@ -37,7 +37,7 @@ class CountedWriter {
   void submit_all(std::vector<T>&& effects) {
     for (T& effect : effects) submit(std::move(effect));
   }
-  // A step of the loop begins: room() goes by what is heard in it.
+  // Call when a step of the loop begins: room() goes by what is heard in it.
   void begin_step() { heard_ = 0; }
   void heard_outcome() {
     --under_way_;

@@ -57,7 +57,7 @@ ApiError unsupported_media_type(std::string message);                           
 ApiError invalid(std::string_view group, std::string_view kind, std::string_view name,
                  std::vector<Cause> causes);                                            // 422
 ApiError too_large_resource_version(std::string_view asked, std::string_view current);  // 504
-// The reason that a real server gives with this code, for injected failures.
+// Returns the reason that a real server gives with this code, for injected failures.
 ApiError error_of_code(int code, int retry_after_seconds);
 
 // metav1.Status.

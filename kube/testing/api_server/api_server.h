@@ -136,11 +136,11 @@ class ApiServer {
   // from before get 410. The backup may be of another server.
   void restore(const Backup& backup);
 
-  // All objects of a kind as they are stored, by namespace and name. No request, and cheap: they
-  // are shared, and a change makes another one.
+  // Returns all objects of a kind as they are stored, by namespace and name. No request, and cheap:
+  // they are shared, and a change makes another one.
   std::vector<std::shared_ptr<const nlohmann::json>> objects(const kube::ResourceInfo& kind) const;
 
-  // The requests that it got.
+  // Returns the requests that it got.
   std::map<RequestKind, std::int64_t> request_counts() const;
   std::vector<WriteRecord> writes_since(base::Instant since) const;
   void clear_request_log();

@@ -13,7 +13,7 @@ namespace devcluster {
 // Name first; kinds without columns of their own get Name and Age.
 const std::vector<PrinterColumn>& builtin_columns(const ResourceType& type);
 
-// One cell per column.
+// Returns one cell per column.
 nlohmann::json builtin_cells(const ResourceType& type, const nlohmann::json& object,
                              base::Instant now);
 

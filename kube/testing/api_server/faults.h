@@ -51,7 +51,7 @@ class FaultPlan {
     const std::string& name;
     const std::string& user_agent;
   };
-  // The first fault that matches; uses it up by one.
+  // Takes the first fault that matches; uses it up by one.
   std::optional<Fault> take(const Subject& subject);
 
  private:

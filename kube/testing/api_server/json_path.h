@@ -8,8 +8,8 @@
 
 namespace devcluster {
 
-// The first value at the path; null where there is none or the path is not understood. Not owned;
-// valid as long as `object`.
+// Returns the first value at the path; null where there is none or the path is not understood. Not
+// owned; valid as long as `object`.
 const nlohmann::json* find_path(const nlohmann::json& object, std::string_view path);
 
 }  // namespace devcluster

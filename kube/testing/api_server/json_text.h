@@ -11,9 +11,9 @@
 
 namespace devcluster {
 
-// The object in a request's body of this content type (JSON, or protobuf as far as protobuf_json.h
-// has it; 415 otherwise). Fields that stand twice go to `duplicates` as paths ("spec.nodes.min");
-// the last one counts. 400 when it is not JSON, or no object.
+// Parses the object in a request's body of this content type (JSON, or protobuf as far as
+// protobuf_json.h has it; 415 otherwise). Fields that stand twice go to `duplicates` as paths
+// ("spec.nodes.min"); the last one counts. 400 when it is not JSON, or no object.
 Outcome<nlohmann::json> parse_object(std::string_view body, std::string_view content_type,
                                      std::vector<std::string>& duplicates);
 

@@ -22,7 +22,7 @@ struct Representation {
   bool managed_fields = false;  // plain objects have them (managed_fields.h)
 };
 
-// The first alternative of an Accept header that is served. Nothing: none is (406).
+// Returns the first alternative of an Accept header that is served. Nothing: none is (406).
 std::optional<Representation> choose_representation(std::string_view accept,
                                                     const std::string& include_object);
 
@@ -34,7 +34,7 @@ struct ObjectList {
   std::optional<std::int64_t> remaining_count;
 };
 
-// The object as this type's API version has it.
+// Returns the object as this type's API version has it.
 nlohmann::json encode_plain(const ResourceType& type, const nlohmann::json& object);
 
 // Writes text. Plain objects are written from what is stored, without a copy: the answer to a list
@@ -44,7 +44,7 @@ std::string encode_object(const ResourceType& type, const Representation& repres
 std::string encode_list(const ResourceType& type, const Representation& representation,
                         const ObjectList& list, base::Instant now);
 
-// A meta.k8s.io/v1 Table of these objects.
+// Returns a meta.k8s.io/v1 Table of these objects.
 nlohmann::json encode_table(const ResourceType& type, Representation::Include include,
                             const std::vector<ObjectPtr>& objects, base::Instant now);
 

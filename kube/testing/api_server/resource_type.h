@@ -58,13 +58,13 @@ class ResourceRegistry {
 
   ResourceTypePtr find(const std::string& group, const std::string& version,
                        const std::string& plural) const;
-  // The type that keeps its objects at `storage`.
+  // Returns the type that keeps its objects at `storage`.
   ResourceTypePtr find_storage(const GroupResource& storage) const;
   // Groups with their versions, with all types, in the order of discovery: core first.
   std::vector<ResourceTypePtr> all() const;
 
   void add(ResourceType type);
-  // All versions of it.
+  // Removes all versions of it.
   void remove(const GroupResource& resource);
 
   // Rises with every change; discovery documents are cached by it.
@@ -75,11 +75,11 @@ class ResourceRegistry {
   std::int64_t generation_ = 0;
 };
 
-// The built-in kinds that kubegang uses.
+// Returns the built-in kinds that kubegang uses.
 std::vector<ResourceType> builtin_resource_types();
 
-// The types (one per served version) that a CustomResourceDefinition defines. kInvalidArgument: its
-// schema is not structural. REQUIRES: it passed validate_crd().
+// Returns the types (one per served version) that a CustomResourceDefinition defines.
+// kInvalidArgument: its schema is not structural. REQUIRES: it passed validate_crd().
 base::Result<std::vector<ResourceType>> types_of_crd(const nlohmann::json& crd);
 
 // Returns the errors of a CustomResourceDefinition, in a real server's words.

@@ -132,7 +132,7 @@ class Rest {
   bool collecting_ = false;
 };
 
-// The key of the request's object.
+// Returns the key of the request's object.
 ObjectKey key_of(const RestRequest& request);
 
 }  // namespace devcluster

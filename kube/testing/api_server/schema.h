@@ -27,7 +27,7 @@ class Schema {
   Schema(const Schema&) = delete;
   Schema& operator=(const Schema&) = delete;
 
-  // All that is wrong with `object`, in field order; empty = valid. The top-level fields
+  // Returns all that is wrong with `object`, in field order; empty = valid. The top-level fields
   // apiVersion, kind and metadata are not looked at.
   std::vector<Cause> validate(const nlohmann::json& object) const;
 

@@ -36,7 +36,7 @@ struct Selector {
   bool is_everything() const { return labels.empty() && fields.empty(); }
 };
 
-// "a=b,c!=d,e in (f,g),h notin (i),j,!k"; refuses what does not parse with 400.
+// Parses "a=b,c!=d,e in (f,g),h notin (i),j,!k"; refuses what does not parse with 400.
 Outcome<std::vector<LabelRequirement>> parse_label_selector(std::string_view text);
 
 // "metadata.name=x,status.phase!=Running"; refuses fields that this resource cannot be selected by.

@@ -79,8 +79,8 @@ class Store {
     std::map<std::string, std::set<ObjectAddress>> by_owner_uid;
   };
   Contents contents() const { return {rv_, collections_, by_uid_, by_owner_uid_}; }
-  // The objects are those again, without a history. The resourceVersion goes on from above all that
-  // were ever given.
+  // Makes the objects those again, without a history. The resourceVersion goes on from above all
+  // that were ever given.
   void restore(const Contents& contents);
   std::int64_t compacted_rv() const { return compacted_rv_; }
 

@@ -54,9 +54,9 @@ class WatchStream final : public BodyStream {
               std::int64_t rv);
 
   void offer(const ChangePtr& change);
-  // The end, or a broken connection, after what is queued.
+  // Sends the end, or a broken connection, after what is queued.
   void finish(StreamState state);
-  // The end, with an ERROR event that carries this metav1.Status.
+  // Sends the end, with an ERROR event that carries this metav1.Status.
   void fail(const std::string& status_json);
   const WatchOptions& options() const { return options_; }
 

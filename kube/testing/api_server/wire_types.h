@@ -12,8 +12,8 @@
 
 namespace devcluster {
 
-// The first field with a wrong type, as 400. A null counts as absent and is removed, as decoding
-// into Go's types does. Cost: O(object).
+// Returns the first field with a wrong type, as 400. A null counts as absent and is removed, as
+// decoding into Go's types does. Cost: O(object).
 std::optional<ApiError> check_types(const ResourceType& type, nlohmann::json& object);
 
 }  // namespace devcluster

@@ -9,12 +9,12 @@
 
 namespace devcluster {
 
-// Each document of the text as JSON; empty documents are left out. kInvalidArgument with line and
-// column where it does not parse. Plain scalars follow YAML 1.1 as kubectl's parser has it for
-// booleans, numbers and null; quoted ones stay strings.
+// Returns each document of the text as JSON; empty documents are left out. kInvalidArgument with
+// line and column where it does not parse. Plain scalars follow YAML 1.1 as kubectl's parser has it
+// for booleans, numbers and null; quoted ones stay strings.
 base::Result<std::vector<std::string>> yaml_documents(std::string_view text);
 
-// The same of a file; kNotFound where it cannot be read. Messages name the file.
+// Does the same for a file; kNotFound where it cannot be read. Messages name the file.
 base::Result<std::vector<std::string>> read_yaml_file(const std::string& path);
 
 }  // namespace devcluster
