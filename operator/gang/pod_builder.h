@@ -72,8 +72,8 @@ base::Result<nlohmann::json> build_pod(const kube::Job& job, const PodSlot& slot
                                        const GangLayout& gang, const PodOptions& options,
                                        const PodLauncher& launcher = {});
 
-// Returns true for jobs of more than one pod have stable host names <job>-<index>.<job>, of a task
-// of an array <job>-<task>-<index>.<job>, unless network is None.
+// Returns true for jobs of more than one pod: they have stable host names <job>-<index>.<job>, of a
+// task of an array <job>-<task>-<index>.<job>, unless network is None.
 bool needs_service(const kube::Job& job, std::size_t pods_count);
 kube::Service build_service(const kube::Job& job, const JobIdentity& identity);
 

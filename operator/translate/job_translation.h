@@ -58,8 +58,8 @@ sched::JobRequest plain_request(const kube::Job& job, sched::JobId id, base::Ins
 // least a second: 0 would remove the record of a process that may still run.
 std::chrono::seconds longest_grace(const sched::Configuration& configuration);
 
-// True if pods with devices are bound by kube-scheduler, and tolerate the taints of nodes that have
-// some, unless others have made them.
+// True for pods with devices: kube-scheduler binds them, and they tolerate the taints of nodes with
+// some. Gated pods are the exception.
 bool needs_device_nodes(const kube::JobSpec& spec, const TemplateFacts& pod_template);
 
 // A taint that stands for the state of its node, or is our own: every job's pods tolerate it.

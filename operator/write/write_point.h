@@ -44,7 +44,7 @@ enum class WritePoint {
   kAdoptedStatus,
 };
 
-// Returns "start", "pod-create", ……
+// Returns "start", "pod-create", …
 std::string_view to_string(WritePoint point);
 // Returns nullopt when no write has that name.
 std::optional<WritePoint> parse_write_point(std::string_view name);

@@ -16,7 +16,7 @@ namespace sched {
 
 struct JobKind {
   int number = 0;
-  int nodes = 0;           // in all; more of them are not easier to find ……
+  int nodes = 0;           // in all; more of them are not easier to find …
   std::int64_t tasks = 0;  // … with as many tasks on each, and more tasks neither
 };
 

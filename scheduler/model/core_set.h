@@ -18,7 +18,7 @@ inline constexpr int kCoresPerNodeMax = 512;
 // only next() may be asked from kCoresPerNodeMax on, which is the end of a walk.
 class CoreSet {
  public:
-  // Returns the cores 0 …… count − 1.
+  // Returns the cores 0 … count − 1.
   static constexpr CoreSet first(int count) {
     CoreSet set;
     for (std::size_t word = 0; word < kWords && count > 0; ++word, count -= 64) {
