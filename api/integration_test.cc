@@ -362,7 +362,7 @@ TEST_P(IntegrationTest, InformerFollowsThroughFailures) {
           server_.reset_watches("partitions");
       }
     }
-    // From here on nothing fails, so the informer has to come to an end.
+    // From here on nothing fails, so the informer must come to an end.
     server_.clear_faults();
     EXPECT_TRUE(eventually([&] { return followed.agrees_with(writer.list<Partition>().value()); }))
         << "seed " << seed;

@@ -202,7 +202,7 @@ constexpr auto names_of(std::type_identity<DependencyType>) {
                                                   {DependencyType::kSingleton, "Singleton"}});
 }
 
-// Whether all terms have to hold, or one is enough.
+// Whether all terms must hold, or one is enough.
 enum class DependencyMatch { kAll, kAny };
 constexpr auto names_of(std::type_identity<DependencyMatch>) {
   return std::to_array<EnumName<DependencyMatch>>(
@@ -372,7 +372,7 @@ struct JobSpec {
   std::optional<PodPolicy> pod_policy{};
   std::optional<JobNetwork> network{};
   std::optional<PodDefaultsUse> pod_defaults{};
-  // How many pods have to succeed in all: when one has, the next takes its place. Absent: the pods
+  // How many pods must succeed in all: when one has, the next takes its place. Absent: the pods
   // of the gang.
   std::optional<std::int32_t> completions{};
   std::string completed_indexes{};  // "0,2-3": of these pods, those that are not run

@@ -336,7 +336,7 @@ TEST(HttpTransport, StreamThatBreaksIsUnavailable) {
   EXPECT_EQ(ended.error().code, Code::kUnavailable) << ended.error().message;
 }
 
-// The body of the refusal is a Status and no line of events. The informer has to see kGone and to
+// The body of the refusal is a Status and no line of events. The informer must see kGone and to
 // list again; as a line it would be an event that cannot be read.
 TEST(HttpTransport, StreamRefusedIsTheServersError) {
   TestServer server;

@@ -325,7 +325,7 @@ TEST_F(TlsTest, LaterConnectionsResumeTheSession) {
   }
 }
 
-// A server with another key knows nothing of the session, and has to be trusted itself.
+// A server with another key knows nothing of the session, and must be trusted itself.
 TEST_F(TlsTest, SessionDoesNotStandForAServerThatIsNotTrusted) {
   serve({});
   const TransportConfig trusting = config();

@@ -22,7 +22,7 @@ namespace kube {
 struct TlsTrust {
   std::vector<CertificatePointer> authorities{};  // none: the machine's own
   bool checks_server = true;
-  std::string server_name{};  // or address, that the server's certificate has to be for
+  std::string server_name{};  // or address, that the server's certificate must be for
 };
 
 // The things that connections of one identity share: the authorities, the client's certificate, and

@@ -69,7 +69,7 @@ TEST(ParseKubeconfig, ReadsANamedContextWithoutUser) {
   EXPECT_EQ(config->ns, "default");
 }
 
-// As kubectl has it. The file's content is not read here: a token that is rotated has to be read
+// As kubectl has it. The file's content is not read here: a token that is rotated must be read
 // again while the program runs.
 TEST(ParseKubeconfig, TokenFileIsRelativeToTheKubeconfig) {
   EXPECT_EQ(parse(config_with(kServer, "tokenFile: secrets/token"))->token_file,

@@ -16,7 +16,7 @@ namespace os {
 enum class IoResult : std::uint8_t {
   kOk,
   kGone,    // ENODEV, ENOENT: the cgroup was removed; not an error, the pod is gone
-  kDenied,  // EACCES, EPERM, EROFS: the agent lacks the right; a person has to change something
+  kDenied,  // EACCES, EPERM, EROFS: the agent lacks the right; a person must change something
   kFailed,  // anything else; may be tried again
 };
 

@@ -91,7 +91,7 @@ base::Status bring_up_to_date(pqxx::connection& connection) {
   return {};
 }
 
-// `record` is a type of PostgreSQL's own, so the rows' type has to be spelled out.
+// `record` is a type of PostgreSQL's own, so the rows' type must be spelled out.
 std::string put_sql() {
   std::string changed, types;
   for (const Column& column : columns()) {

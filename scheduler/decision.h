@@ -46,7 +46,7 @@ struct Resume {
   friend bool operator==(const Resume&, const Resume&) = default;
 };
 
-// The job has to end: commit the ending, then delete its pods with a grace period, then tell
+// The job must end: commit the ending, then delete its pods with a grace period, then tell
 // JobGone. An ending that was decided is final, except that a cancel is decided once more: it ends
 // a grace time now, and takes a requeue back.
 enum class EndingVerdict { kRequeue, kPreempted, kTimeout, kCancelled, kDeadline };

@@ -19,7 +19,7 @@
 namespace simulation {
 namespace {
 
-// Every checker has to look at something in a campaign.
+// Every checker must look at something in a campaign.
 constexpr std::array kCheckers{
     "all end",
     "array",

@@ -379,7 +379,7 @@ void Kubelet::end_at_deadline(Program& program) {
   program.report = status.dump();
 }
 
-// The init container's work is not the program's, which has to work for so much longer.
+// The init container's work is not the program's, which must work for so much longer.
 void Kubelet::start_init(Program& program) {
   program.in_init = true;
   machine_.kernel.start(program.uid);

@@ -189,7 +189,7 @@ class Ledger final : public ProgramObserver {
   struct Overlaps {
     Time worker_since = kNoTime;
     base::Duration began{0};    // monotonic
-    base::Duration sampled{0};  // that the worker has to count
+    base::Duration sampled{0};  // that the worker must count
     int spells = 0;             // of which that is the sum
     std::set<std::string> now;  // pods that overlap now
     Time clear_since{0};        // nothing has been freezing since

@@ -101,7 +101,7 @@ void Ledger::check_index(const Program& program) {
 }
 
 // Returns how many indexes have succeeded: by what programs did, in all starts of this Job, and
-// those that it does not have to run.
+// those that it need not run.
 std::size_t Ledger::pods_that_ended_well(const kube::Job& job) {
   std::set<int> indexes = indexes_in(job.spec.completed_indexes);
   for (const auto& [start, tasks] : succeeded_[job.metadata.uid]) {

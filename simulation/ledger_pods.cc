@@ -263,7 +263,7 @@ void Ledger::check_attempts(const Program& program) {
     }
     for (const Program& one : running) {
       if (suffered_.contains(one.node) || lost_pods_.contains(one.name)) continue;
-      // The same index is the same program under the same host name: that one has to be gone.
+      // The same index is the same program under the same host name: that one must be gone.
       const bool same_index = is_indexed && one.task == program.task;
       if (is_ending(one) && !same_index) continue;
       find("started twice", program.name + " starts while " + one.name + " runs for it");

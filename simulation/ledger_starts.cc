@@ -20,7 +20,7 @@ constexpr Time kIdleMax = seconds{90};
 // A plan is made every 30 s (backfill.interval); the rest is for a pass that comes before a change
 // is heard.
 constexpr Time kPlannedWithin = seconds{40};
-// By how much sooner than others have to go a job has to be gone, for seconds that are cut off and
+// By how much sooner than others must go a job must be gone, for seconds that are cut off and
 // run times that are stored late.
 constexpr base::Duration kPlanSlack = std::chrono::minutes{1} + seconds{5};
 
@@ -208,7 +208,7 @@ base::Duration Ledger::least_left() const {
 }
 
 // Returns true if enough nodes that the job may have are idle, and none of them is kept for another
-// one: the job is the first of all that wait, or it will be gone before any other job has to go
+// one: the job is the first of all that wait, or it will be gone before any other job must go
 // that the ones before it wait for.
 bool Ledger::must_start(const JobFacts& facts, const std::set<std::string>& idle) const {
   const JobPlan* plan = plan_of_job(facts.job);

@@ -392,7 +392,7 @@ void World::step() {
   }
   if (sample_at_ <= now_) {
     sample_at_ = now_ + kSampleEvery;
-    // A leader is expected to keep its promises 5 s after it became well, since it has to restore
+    // A leader is expected to keep its promises 5 s after it became well, since it must restore
     // its state and to publish timetables first.
     if (!operator_is_well()) well_since_ = now_;
     const bool is_well = now_ >= well_since_ + seconds{5};

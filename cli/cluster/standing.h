@@ -1,6 +1,6 @@
 // Standing: the scheduler's own view of priorities and shares, built from what the API server
 // holds: the accepted policies, the nodes, the waiting jobs and the operator's UsageRecord. `prio`
-// and `share` ask it, so nothing has to be written for them. Usage is as of the record: what
+// and `share` ask it, so nothing must be written for them. Usage is as of the record: what
 // running jobs have used since is in the next one.
 #pragma once
 

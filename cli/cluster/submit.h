@@ -39,7 +39,7 @@ struct SubmitArguments {
 
 // An error is wrong usage. sbatch's options are checked here and read as sbatch reads them; -o and
 // --output with yaml, json or name are the output's format. `only_asks`: nothing is run, so nothing
-// has to be named that would be (whatif).
+// must be named that would be (whatif).
 base::Result<SubmitArguments> read_submit_arguments(std::span<const std::string> arguments,
                                                     slurm::Now now, bool only_asks = false);
 

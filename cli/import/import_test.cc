@@ -342,7 +342,7 @@ TEST(Import, SaysWhatNodeLinesBecome) {
 }
 
 // Kubernetes' name of a device is in no file of Slurm's. Its name and types come over, so that one
-// word has to be written.
+// word must be written.
 TEST(Import, SaysWhichDevicesNodesHave) {
   const Imported imported = import_text(
       "s",

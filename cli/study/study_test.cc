@@ -20,7 +20,7 @@ std::string document() {
 }
 
 // One row, in which everything has a part; it takes seconds. A change of the scheduler that moves
-// the figures has to change the document in the same commit.
+// the figures must change the document in the same commit.
 TEST(Study, TheDocumentSaysWhatComesOutToday) {
   const std::string text = document();
   const std::size_t begin = text.find("<!-- ctc-like -->");

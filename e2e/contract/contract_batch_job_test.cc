@@ -59,7 +59,7 @@ class BatchJobContract : public ApiServerContract {
   }
 };
 
-// The API server's defaults: the operator takes them out of the template again, so it has to know
+// The API server's defaults: the operator takes them out of the template again, so it must know
 // exactly these (operator/translate/batch_job_translation.cc).
 TEST_P(BatchJobContract, TheTemplateHasTheLabelsOfItsPods) {
   const json made = create(jobs(), batch_job("x", "kubegang.io/job"));

@@ -231,7 +231,7 @@ json ApiServerContract::create(const std::string& path, const json& object) {
   return reply.body;
 }
 
-// Where a watch has to begin to see all that comes after now.
+// Where a watch must begin to see all that comes after now.
 std::string ApiServerContract::list_rv(const std::string& path) {
   return get(path).body["metadata"]["resourceVersion"];
 }

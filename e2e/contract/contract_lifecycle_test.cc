@@ -43,7 +43,7 @@ TEST_P(ApiServerContract, PodsWithoutContainersAreInvalid) {
       << twice.message();
 }
 
-// Therefore the operator has to decide on a pod's node before it lets the pod go.
+// Therefore the operator must decide on a pod's node before it lets the pod go.
 TEST_P(ApiServerContract, APodsSpecCannotChange) {
   create(core("pods"), pod("a", "node-1"));
   const Reply refused = merge_patch(core("pods", "a"), {{"spec", {{"restartPolicy", "Never"}}}});
@@ -102,7 +102,7 @@ TEST_P(ApiServerContract, APodsStatusIsWrittenApart) {
   EXPECT_EQ(labelled["metadata"]["labels"]["a"], "b");
 }
 
-// No kubelet has to stop anything.
+// No kubelet must stop anything.
 TEST_P(ApiServerContract, APodWithoutANodeGoesAtOnce) {
   create(core("pods"), pod("a"));
   const Reply deleted = remove(core("pods", "a"));

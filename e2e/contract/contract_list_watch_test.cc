@@ -86,7 +86,7 @@ TEST_P(ApiServerContract, FieldSelectorsSelectWhereTheKindHasThem) {
   EXPECT_EQ(get(widgets() + "?fieldSelector=spec.size%3D1").status, 400);
 }
 
-// A client may hold such a version after etcd was restored from a backup. It has to hear so instead
+// A client may hold such a version after etcd was restored from a backup. It must hear so instead
 // of waiting forever.
 TEST_P(ApiServerContract, AVersionFromTheFutureIsTooLarge) {
   const Reply reply =
@@ -175,7 +175,7 @@ TEST_P(ApiServerContract, AWatchEndsProperlyAfterItsTime) {
   EXPECT_TRUE(events.empty());
 }
 
-// 410 in the stream, not as the answer's code: the informer has to list again.
+// 410 in the stream, not as the answer's code: the informer must list again.
 TEST_P(ApiServerContract, AVersionThatIsForgottenIsGone) {
   const std::string rv = list_rv(widgets());
   create(widgets(), widget("a"));

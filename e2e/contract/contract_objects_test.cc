@@ -170,7 +170,7 @@ TEST_P(ApiServerContract, AWrongUidIsAConflict) {
   EXPECT_EQ(get(widgets("a")).status, 200);
 }
 
-// RFC 7386; lists are not merged, so a writer of one element has to send them all.
+// RFC 7386; lists are not merged, so a writer of one element must send them all.
 TEST_P(ApiServerContract, MergePatchRemovesWithNullAndReplacesLists) {
   create(widgets(), widget("a", {{"size", 1}, {"flag", true}, {"list", {"x", "y"}}}));
   const json patched =

@@ -232,7 +232,7 @@ TEST_P(ApiServerContract, OpenApiDescribesTheResource) {
   EXPECT_EQ(schema["x-kubernetes-group-version-kind"][0]["kind"], "Widget");
 }
 
-// A field without a type: a mistake in our crds/ has to fail in the tests, not at a user's `kubectl
+// A field without a type: a mistake in our crds/ must fail in the tests, not at a user's `kubectl
 // apply`.
 TEST_P(ApiServerContract, DefinitionsThatAreNotStructuralAreRefused) {
   const json crd = {{"apiVersion", "apiextensions.k8s.io/v1"},

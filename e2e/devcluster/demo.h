@@ -21,7 +21,7 @@ struct DemoOptions {
 };
 
 // Plays it on a terminal as a picture, elsewhere as a line per change; writes report.json into the
-// cluster's directory. The exit code: 0; 1 when something failed or a figure is not as it has to
+// cluster's directory. The exit code: 0; 1 when something failed or a figure is not as it must
 // be; 130 after Ctrl-C. Ends within a bounded time.
 int play_demo(const kube::Clock& clock, Devcluster& cluster, const DemoOptions& options,
               Interrupts& interrupts);

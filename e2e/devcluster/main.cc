@@ -35,7 +35,7 @@ constexpr int kExitUsage = 2;
 constexpr std::chrono::milliseconds kSliceMin{100};
 // The least duration of a demo counts from the moment at which both jobs are ready. The
 // newcomer's first turn is three boundaries and the lead of 3 s away at most (rule 6.6: a newcomer
-// waits for the second boundary), and a turn of each has to follow.
+// waits for the second boundary), and a turn of each must follow.
 constexpr std::chrono::seconds kLead{3};
 constexpr int kSlicesMin = 5;
 // How often `up` looks for programs that have ended; a Ctrl-C ends the wait at once.

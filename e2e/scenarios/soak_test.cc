@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 // Enough to fill three nodes several times over, so that jobs wait, take turns and are preempted.
 constexpr std::size_t kJobsMax = 6;  // that have not ended
 // The longest freeze of a pod whose job is said to run: a rotation is 1.2 s; an agent is away for
-// up to 4 s, the API server for 5, and then a leader has to be found.
+// up to 4 s, the API server for 5, and then a leader must be found.
 constexpr Duration kFrozenMax = seconds{30};
 // For the last jobs, of up to 5 s of work each, after everything is whole again.
 constexpr seconds kAllEndWithin{300};

@@ -46,7 +46,7 @@ void append_compact(std::string& out, std::string_view text) {
 }
 
 // Recursive, like the library's own: the depth is that of a value that was parsed or built already.
-// In a list or an object each element writes the character before it, so only an empty one has to
+// In a list or an object each element writes the character before it, so only an empty one must
 // write its first bracket itself.
 void append_compact(std::string& out, const json& value) {
   switch (value.type()) {

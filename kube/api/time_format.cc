@@ -113,7 +113,7 @@ constexpr std::array<std::pair<std::string_view, std::int64_t>, 8> kUnits{{
     {"h", 3'600'000'000'000},
 }};
 
-// The whole word has to match, or "m" would be found in "ms".
+// The whole word must match, or "m" would be found in "ms".
 std::optional<std::int64_t> unit_nanos(std::string_view name) {
   for (const auto& [unit, nanos] : kUnits) {
     if (unit == name) return nanos;

@@ -103,7 +103,7 @@ void fuzz_values(std::string_view text) {
   }
 }
 
-// Two readers of JSON have to agree on every text: the table (json_view.h), and the library's
+// Two readers of JSON must agree on every text: the table (json_view.h), and the library's
 // parser, which defines what JSON is. Then each kind is decoded from both.
 void fuzz_wire(std::string_view text) {
   // To the library a zero byte is the end of a text, and a byte order mark is not a part of it.

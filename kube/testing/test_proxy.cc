@@ -139,7 +139,7 @@ bool TestProxy::accept_http(int client) {
     write_all(client, "HTTP/1.1 407 Proxy Authentication Required\r\n\r\n");
     return false;
   }
-  // The header is one that the client has to read past, before TLS begins.
+  // The header is one that the client must read past, before TLS begins.
   return write_all(client, "HTTP/1.1 200 Connection established\r\nVia: test\r\n\r\n");
 }
 

@@ -49,7 +49,7 @@ TEST(OverlapNanos, CountsWhereBothRanInTheSpan) {
   EXPECT_EQ(overlap_nanos({{0, 10}}, {{10, 20}}, 0, 100), 0);
 }
 
-// The four tests below are the cases that the figure has to tell apart: nothing lost, lost at each
+// The four tests below are the cases that the figure must tell apart: nothing lost, lost at each
 // boundary, lost all the time for another reason, and lost once by chance.
 TEST(LostWork, WorkWithoutAGapLosesNothing) {
   const LostWork lost = lost_work({busy_but_for({}), busy_but_for({})}, kTurns);

@@ -50,7 +50,7 @@ std::int64_t wall_nanos() {
   return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
-// The memory is mapped before the fork, so both see it; nothing has to be asked of a process that
+// The memory is mapped before the fork, so both see it; nothing must be asked of a process that
 // may be frozen.
 Spinner::Spinner(const testing::RealCgroups& cgroups, const std::string& path,
                  SpinnerOptions options) {

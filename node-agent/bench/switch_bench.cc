@@ -21,7 +21,7 @@ namespace {
 constexpr base::Duration kSlice = std::chrono::milliseconds{100};
 constexpr int kBlock = 5;  // switches before the other's turn
 constexpr std::int64_t kWakeAheadNanos = 200'000;
-// A task on another CPU stops while the loop spins; one that the loop keeps off its CPU has to get
+// A task on another CPU stops while the loop spins; one that the loop keeps off its CPU must get
 // it, or it would never be seen frozen.
 constexpr std::int64_t kSpinNanos = 20'000;
 constexpr timespec kPauseMax{.tv_sec = 0, .tv_nsec = 50'000};

@@ -3,7 +3,7 @@
 // Only the pod's own `cpuset.cpus` is written, never a container's: below v2 a child may run on the
 // intersection of its own set with its parent's, or on its parent's where they have no CPU in
 // common or where it has none of its own, so the pod's set holds for everything in it, and no order
-// between parent and child has to be kept: the parent may shrink below its children, and a child
+// between parent and child must be kept: the parent may shrink below its children, and a child
 // grows again by itself when its parent does. (v1 refuses to shrink a parent below its children,
 // EBUSY, and to widen a child beyond its parent, EACCES: there kubelet could no longer change a
 // container's set. CPU sets are not applied on v1, architecture.md 4.) SOURCE: kernel

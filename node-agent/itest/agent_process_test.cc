@@ -396,7 +396,7 @@ TEST_P(AgentProcessTest, ALogThatNobodyReadsHoldsUpNeitherTheWorkerNorItsSupervi
   ASSERT_TRUE(takes_turns_soon());
   const std::optional<pid_t> worker = node_->worker();
   ASSERT_TRUE(worker.has_value());
-  // It stands still, as one in a write that blocks would, and the supervisor has to notice although
+  // It stands still, as one in a write that blocks would, and the supervisor must notice although
   // its own log blocks as well.
   ::kill(*worker, SIGSTOP);
   EXPECT_TRUE(eventually([&] { return all_run(); }, seconds{15}));

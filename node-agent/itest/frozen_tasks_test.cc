@@ -312,7 +312,7 @@ TEST_P(FrozenTasksTest, ATaskThatIsForkedIntoItStandsStillFromItsFirstStep) {
 
 // Their time runs out while they stand still, and they end as soon as they are thawed. One waits by
 // a relative time and one by an absolute one. So a program's own time limits go on while it stands
-// still, and users have to know that.
+// still, and users must know that.
 TEST_P(FrozenTasksTest, ASleepIsNotMadeLongerByAFreeze) {
   constexpr seconds kSleep{2};
   SharedWords words;
@@ -438,7 +438,7 @@ TEST_P(FrozenTasksTest, MoreWaitingCallsGoOnOrSayWhatUsersAreToldOf) {
   Waiting* signalled =
       wait(maybe_not, "sigtimedwait", [&words] { return waits_for_a_signal(words); });
   wait(maybe_not, "io_getevents", waits_for_events);
-  // All five have to wait before the freeze; one that had ended at once would pass without having
+  // All five must wait before the freeze; one that had ended at once would pass without having
   // shown anything.
   std::this_thread::sleep_for(milliseconds{200});
   for (const auto* list : {&going_on, &maybe_not}) {

@@ -80,7 +80,7 @@ class MountedKubepodsTest : public ::testing::TestWithParam<CgroupVersion> {
   testing::TemporaryDirectory directory_;
 };
 
-// A macro, since GTEST_SKIP has to return from the test itself.
+// A macro, since GTEST_SKIP must return from the test itself.
 #define EXPECT_HELD(code)                                                      \
   if (const int got = (code); got == kCannotMount) {                           \
     GTEST_SKIP() << "SKIPPED: no mount namespace of its own can be made here"; \

@@ -246,7 +246,7 @@ TEST_F(NodePolicyTest, RunsEverythingWhileFailedOpenOrKilled) {
   EXPECT_TRUE(node_.runs("a") && node_.runs("b"));
 }
 
-// How long a pod settles, and whether anything may be frozen here at all, has to be known before.
+// How long a pod settles, and whether anything may be frozen here at all, must be known before.
 // The agent has just started and has not read the SchedulerConfig. The journal keeps what it reads,
 // for an agent that starts without the API server.
 TEST_F(NodePolicyTest, TakesNoPodUnderControlBeforeTheRulesAreKnownAndJournalsThem) {

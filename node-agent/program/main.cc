@@ -104,7 +104,7 @@ int run_check(const Options& options) {
   return can_switch(grants) ? 0 : kExitFailed;
 }
 
-// Before there is any thread, which would otherwise have to block them itself, and as early as
+// Before there is any thread, which would otherwise must block them itself, and as early as
 // possible: a blocked signal stays pending until we wait for it.
 void block_signals() {
   sigset_t set;

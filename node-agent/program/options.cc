@@ -15,7 +15,7 @@ constexpr char kAbout[] =
     "Exit codes: 0 stopped, everything thawed; 1 failed; 2 wrong usage; 3 another agent uses the "
     "run directory.";
 
-// For the agent and for each of its subcommands: they have to look at the same cgroups and the same
+// For the agent and for each of its subcommands: they must look at the same cgroups and the same
 // journal as the agent beside them.
 // The chart sets the variables, alike for both containers of a pod.
 void add_places(CLI::App& app, Options& options) {

@@ -66,7 +66,7 @@ TEST(Journal, RefusesWhatIsDamaged) {
   }
 }
 
-// The path is in the sentence, since a person has to look at that file, or remove it.
+// The path is in the sentence, since a person must look at that file, or remove it.
 TEST(Journal, SaysThatItIsDamagedAndWhatFollowsItsEndDoesNotMatter) {
   const testing::TemporaryDirectory directory;
   const JournalFile file{directory.path() + "/journal"};

@@ -55,7 +55,7 @@ class FailOpen {
   static constexpr base::Duration kAskWithin = std::chrono::seconds{5};
 
   // `is_over`: LeaseWatch::failed_open, with all readings that were answered. `tried`: when the
-  // last reading began that has ended, answered or not. Returns true if the Lease has to be read
+  // last reading began that has ended, answered or not. Returns true if the Lease must be read
   // now.
   bool look(bool is_over, std::optional<base::Duration> tried, base::Duration now) {
     if (!is_over) {

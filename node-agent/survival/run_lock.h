@@ -29,7 +29,7 @@ class RunLock {
   bool try_take();
   // The same, again and again until `within` has passed: the agent before us may be on its way out,
   // and a guard holds the lock for as long as it thaws. A signal does not end the wait: if that
-  // agent is gone, what it froze has to be thawed before we end. kAlreadyExists with a sentence if
+  // agent is gone, what it froze must be thawed before we end. kAlreadyExists with a sentence if
   // another agent uses the directory.
   base::Status take_within(base::Duration within);
   void give_back();

@@ -12,7 +12,7 @@ namespace agent {
 
 inline constexpr base::Duration kHangAfter = std::chrono::seconds{5};
 // Until both loops of a new worker have beaten: on a busy disk it takes seconds to load the
-// program, and before that another agent may have to let the run directory go.
+// program, and before that another agent may need to let the run directory go.
 inline constexpr base::Duration kStartWithin = std::chrono::seconds{30};
 // A longer pause between two looks is the supervisor's own (the machine slept, the container was
 // stopped) and says nothing about the worker.

@@ -198,7 +198,7 @@ TEST(FreezeMachine, GoesFromEachStateWithEachEventWhereItIsSaid) {
   using State = FreezeState;
   struct Line {
     FreezeState from;
-    std::optional<FreezeRequest> needs;  // what a switch may have to write
+    std::optional<FreezeRequest> needs;  // what a switch may need to write
     FreezeState wrote;                   // that was written, or was refused and is tried again
     // By what the pod was asked for / by what it does.
     FreezeState frozen_frozen, frozen_running, thawed_frozen, thawed_running;

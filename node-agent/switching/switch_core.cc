@@ -54,7 +54,7 @@ bool is_part_of_a_turn(FreezeState state, FreezeState before) {
 SwitchCore::SwitchCore(SwitchClock& clock, ReportRing& reports, SwitchCounters& counters)
     : clock_{clock}, reports_{reports}, counters_{counters} {
   // All memory is taken here: the switching thread allocates nothing on its way, since an
-  // allocation may take a lock or a page fault just when pods have to be switched.
+  // allocation may take a lock or a page fault just when pods must be switched.
   slots_.reserve(2 * kControlledPodsMax);
   slots_before_.reserve(2 * kControlledPodsMax);
   desired_runs_.reserve(timetable::kPodsMax);
@@ -431,7 +431,7 @@ void SwitchCore::step() {
 }
 
 // 1. Each machine that is due looks or writes. 2. If a state changed, the wishes are compared once
-//    more, because a pod that another program let go may have to stand still now. 3. If one must be
+//    more, because a pod that another program let go may need to stand still now. 3. If one must be
 //    written, that is a switch of its own, with the cause kRepair.
 void SwitchCore::look_after(base::Duration now) {
   // Looks take system calls; just before a boundary they could make it late.

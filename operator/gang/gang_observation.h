@@ -124,7 +124,7 @@ struct GangView {
   // of one that the leader before made, from its creation on (check_follower).
   base::Duration start_timeout = std::chrono::minutes{30};
   bool ready = false;  // all of its pods have run: nothing fails to launch
-  const kube::SuccessPolicy* success_policy = nullptr;  // null: all pods have to succeed
+  const kube::SuccessPolicy* success_policy = nullptr;  // null: all pods must succeed
   const Members* members = nullptr;                     // null: each slot has one pod and no other
   // Others have made the pods: one that they delete is as good as gone, however it ends then.
   bool are_adopted = false;

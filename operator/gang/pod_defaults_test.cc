@@ -71,7 +71,7 @@ TEST(PodDefaults, AnAdministratorsVolumeComesWithTheIdentity) {
   EXPECT_EQ(variable(spec["containers"][0], "SLURM_JOB_USER"), "ann");
 }
 
-// Every way that a pod spec has to run as another user, or to reach the volume by itself.
+// Every way that a pod spec must run as another user, or to reach the volume by itself.
 TEST(PodDefaults, ATemplateThatContradictsIsRefused) {
   const auto in_container = [](const json& context) {
     return pod_with({{"securityContext", context}});

@@ -24,7 +24,7 @@ bool has_claims(const nlohmann::json& pod_spec);
 // Returns affinity to the node by its name, which labels need not have.
 nlohmann::json affinity_to_node(const std::string& node);
 
-// Returns true if kubegang's is the only scheduling gate of the pod: others have to go first.
+// Returns true if kubegang's is the only scheduling gate of the pod: others must go first.
 bool has_gang_gate(const nlohmann::json& pod_spec);
 bool has_gang_gate(const kube::Pod& pod);
 

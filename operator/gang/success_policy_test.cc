@@ -62,7 +62,7 @@ TEST(SuccessPolicy, TheFirstRuleThatIsMetCounts) {
 }
 
 // A rule that is legal by the schema and can never hold would let the gang wait forever. The first
-// rule is sound, so sentences have to name the second, rules[1].
+// rule is sound, so sentences must name the second, rules[1].
 TEST(SuccessPolicy, RulesThatCannotBeMetAreNamed) {
   const auto problems_of = [](const kube::SuccessRule& rule) {
     return success_policy_problems({{{"0", {}}, rule}});

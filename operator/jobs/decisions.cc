@@ -147,7 +147,7 @@ void Decisions::on(const sched::End& end, JobRecord& job) {
   totals_.ending(job, end);
   take(job, status_after(end, std::move(job.wanted()), context));
   job.start.undo.reset();  // another reason ends it now
-  // Pods that are ending already may have to end sooner.
+  // Pods that are ending already may need to end sooner.
   job.deleting.clear();
   job.start.commit_after = end.preemptor;
   const kube::JobEnding& ending = *job.wanted().ending;

@@ -225,7 +225,7 @@ TEST_F(DecisionsTest, AJobThatBacksOffSaysWhatTheApiServerSaid) {
   EXPECT_EQ(job.wanted().message, "needs 2 nodes; its last start ended: over the quota");
 }
 
-// The claim names the nodes whose jobs are ended for it. A new leader has to find it, and also that
+// The claim names the nodes whose jobs are ended for it. A new leader must find it, and also that
 // it was given up.
 TEST_F(DecisionsTest, AClaimIsACommitPointAndSoIsItsEnd) {
   reserve_numbers();

@@ -109,7 +109,7 @@ void GangRunner::launch(JobRecord& job, const std::vector<int>& missing) {
 // ends with its last pod. Only a gang that does not start as a whole is ended by us.
 void GangRunner::run_adopted(JobRecord& job) {
   const GangObservation seen = look_at_pods(job);
-  // Slots that still have to be pinned: their pod waits behind the gate, unseen by the index.
+  // Slots that must still be pinned: their pod waits behind the gate, unseen by the index.
   std::vector<int> missing;
   for (const int index : seen.missing) {
     // A slot in `gone` has no pod to pin: it was deleted, or another client removed its gate, and
@@ -170,7 +170,7 @@ void GangRunner::end_adopted(JobRecord& job, const GangObservation& seen) {
 }
 
 // Applies the time limit to a gang that is not ready: a program that works in an init container
-// gets no more time than any other. Returns true if the gang has to end.
+// gets no more time than any other. Returns true if the gang must end.
 bool GangRunner::is_out_of_time(JobRecord& job) {
   const auto life = life_before_ready(job, parts_.now);
   const auto view = life ? scheduler_.view(job.id) : std::nullopt;

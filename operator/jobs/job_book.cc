@@ -85,7 +85,7 @@ void JobBook::on_job(const std::shared_ptr<const kube::Job>& object, Seen& seen)
   JobRecord* known = find(uid);
   if (known == nullptr) return on_new_job(object, seen);
   JobRecord& job = *known;
-  // Only a new generation has to be judged: a change of metadata or status alone raises none.
+  // Only a new generation must be judged: a change of metadata or status alone raises none.
   if (object->metadata.generation >= job.object->metadata.generation) {
     job.judge_again =
         job.judge_again || object->metadata.generation != job.object->metadata.generation;

@@ -46,7 +46,7 @@ class JobBook {
   }
   // Handles a stored status that another operator wrote, before the mirror takes it. A start by an
   // operator that no longer leads is undone. Returns false if that one has stored more: the jobs
-  // have to be listed again (late_status.h).
+  // must be listed again (late_status.h).
   bool take_late(JobRecord& job, const kube::JobStatus& stored);
   // Returns false if the pod is an orphan: its job is not known, or has ended, which the pod has
   // not. REQUIRES: it says that it is of a job.
@@ -116,7 +116,7 @@ class JobBook {
   // Erases `job`: its object and its pods are gone; if it is a task, it has ended, as stored.
   void forget(JobRecord& job);
 
-  // --- what has to be done ---
+  // --- what must be done ---
   // Touches the jobs whose timers are due.
   void fire_timers();
   // UIDs of the jobs that were touched since the last call, in the order in which the jobs came:

@@ -28,7 +28,7 @@ class JobNumbers {
   std::optional<sched::JobId> next(const std::string& job_uid);
 
   // Returns the write of the next block, if a job waits and none is under way. `config` is
-  // SchedulerConfig/default as it is stored; null: it has to be made.
+  // SchedulerConfig/default as it is stored; null: it must be made.
   std::optional<ReserveIds> due(base::Instant now, const std::string* config_version);
   // Returns the UIDs of the jobs that may go on, in the order in which they asked.
   std::vector<std::string> answered(const IdsReserved& outcome, base::Instant now);

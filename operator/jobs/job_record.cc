@@ -54,7 +54,7 @@ void JobRecord::put_pod(const std::string& name, std::shared_ptr<const kube::Pod
   pods[name] = std::move(pod);
 }
 
-// The slot stays, and with it what its pod has done: one that had not ended may have to be made
+// The slot stays, and with it what its pod has done: one that had not ended may need to be made
 // again.
 void JobRecord::erase_pod(const std::string& name) {
   if (const PodSlot* slot = slot_named(name)) {

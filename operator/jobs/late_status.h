@@ -11,7 +11,7 @@ namespace control {
 enum class LateStatus {
   kInforms,  // others build nothing on it, and it may be written over
   kStart,    // of which no pod was made: it may be undone, and its number is used up
-  kMore,     // for example an end, which is final: it has to be taken as it is
+  kMore,     // for example an end, which is final: it must be taken as it is
 };
 
 // `known`: as the successor has listed it.

@@ -33,7 +33,7 @@ constexpr base::Duration kFailuresPatience = std::chrono::minutes{5};
 // Such a failure is not a refusal with a back-off of minutes.
 // SOURCE: the sentence of kube-apiserver's ServiceAccount admission plugin.
 bool lacks_account_still(const JobRecord& job, const base::Error& error, base::Instant now) {
-  // The code alone does not tell this from a real refusal, so the sentence has to.
+  // The code alone does not tell this from a real refusal, so the sentence must.
   if (error.code != base::Code::kPermissionDenied ||
       error.message.find("error looking up service account") == std::string::npos) {
     return false;

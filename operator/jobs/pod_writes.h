@@ -54,7 +54,7 @@ class PodWrites {
   // Notes that the answer to the start's commit has the template too: it need not be read again.
   void keep_template(const kube::Job& answer, const std::string& key);
   void answered(TemplateRead&& outcome);
-  // Why the start has to be undone, if it has; `outcome.result` is left as it is.
+  // Why the start must be undone, if it has; `outcome.result` is left as it is.
   std::optional<StartUndo> answered(const PodCreated& outcome);
   // The same; notes an adopted pod that no longer exists in GangStart::gone.
   std::optional<StartUndo> answered(const PodPinned& outcome);

@@ -211,7 +211,7 @@ TEST_F(PodWritesTest, PodsThatWaitForRoomAreNotMadeOnceTheJobEnds) {
 }
 
 // The pods exist already, behind the gate, and are pinned instead of created. Those that are not
-// pinned when the job ends have to keep their gate, because a pin cannot be taken back.
+// pinned when the job ends must keep their gate, because a pin cannot be taken back.
 TEST_F(PodWritesTest, PodsOfOthersArePinnedAsFarAsThereIsRoomAndNotOnceTheJobEnds) {
   kube::Job object = *job->object;
   object.spec.adopted = {{.name = "mpi-0", .uid = "u0"}, {.name = "mpi-1", .uid = "u1"}};
@@ -362,7 +362,7 @@ TEST_F(PodWritesTest, ATemplateThatCannotBeReadIsReadAgainLater) {
 }
 
 // Whatever has its name, or cannot be built, would be in the way of the next start too. Without a
-// hold the job would be started and undone forever. The sentence says which pod a person has to
+// hold the job would be started and undone forever. The sentence says which pod a person must
 // delete.
 TEST_F(PodWritesTest, AStartThatWouldFailAgainIsHeld) {
   PodCreated taken = refused(0, base::Code::kInternal);

@@ -46,7 +46,7 @@ std::string says(const kube::JobStatus& status, std::string_view type) {
   return std::string{kube::to_string(found->status)} + " " + found->reason;
 }
 
-// Everything that a status can hold, so that what a decision has to forget is seen.
+// Everything that a status can hold, so that what a decision must forget is seen.
 kube::JobStatus full() {
   kube::JobStatus status = running();
   status.observed_generation = 3;
@@ -146,7 +146,7 @@ TEST(StatusAfter, AFinalStateKeepsWhereAndHowLongItRan) {
 }
 
 // As after its first submission, but for its number, its starts and the wishes for it. With
-// two of the three reasons the system holds the job, so that a person has to look at it; the hold
+// two of the three reasons the system holds the job, so that a person must look at it; the hold
 // is stored, or the next leader would start the job again.
 TEST(StatusAfter, AJobThatWaitsAgainForgetsItsStart) {
   for (const sched::Reason reason : {sched::Reason::kBeginTime, sched::Reason::kJobHoldMaxRequeue,

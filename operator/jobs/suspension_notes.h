@@ -65,7 +65,7 @@ class SuspensionNotes {
   std::optional<NotePod> next_of(const std::string& job_uid, const Pods& pods, base::Instant now);
 
   std::map<std::string, Suspended> suspended_;    // by job UID
-  std::map<std::string, base::Instant> look_at_;  // jobs of which pods may have to be written
+  std::map<std::string, base::Instant> look_at_;  // jobs of which pods may need to be written
   bool gives_way_ = false;                        // of one token every other is the statuses'
   std::set<std::string> in_flight_;               // UIDs of pods
 };

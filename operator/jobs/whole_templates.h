@@ -35,7 +35,7 @@ class WholeTemplates {
     kept_[job.metadata.uid] = {job.spec.pod_template, last_};
     while (bytes_ > kBytesMax) erase(std::string{by_age_.begin()->second});
   }
-  // It is not kept any longer. Absent: it has to be read.
+  // It is not kept any longer. Absent: it must be read.
   kube::RawJson take(const std::string& uid) {
     const std::lock_guard lock{mu_};
     const auto found = kept_.find(uid);

@@ -1,7 +1,7 @@
 // The fields of an object that the informers keep: those that the operator reads, by name. Anyone
 // who may create an object chooses what is in it, up to 1.5 MB, and the operator holds all of them.
 // The part that stays of one has a bound that its author does not choose (faults.md 5). A part of
-// the operator that reads another field has to add it here. Pure.
+// the operator that reads another field must add it here. Pure.
 #pragma once
 
 #include "kube/api/batch_job.h"

@@ -66,7 +66,7 @@ kube::Container container(const std::string& name) {
   return one;
 }
 
-// Running since hour 1. The state before and the image are of no use to the operator and have to
+// Running since hour 1. The state before and the image are of no use to the operator and must
 // go.
 kube::ContainerStatus running(const std::string& name) {
   kube::ContainerStatus status{.name = name, .image = kValue, .image_id = kValue};
@@ -389,7 +389,7 @@ TEST(KeptFields, OurNoteIsKeptWhole) {
   }
 }
 
-// The template's arguments are judged (mpirun has to be refused), its annotations are not. The
+// The template's arguments are judged (mpirun must be refused), its annotations are not. The
 // success policy is the largest that the API server takes: 20 rules of 64 KiB.
 TEST(KeptFields, OfABatchJobLittleIsKept) {
   kube::BatchJob job;

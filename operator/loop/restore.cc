@@ -146,7 +146,7 @@ std::vector<JobRecord*> ControlLoop::tasks_apart(JobRecord& array) {
   ArrayRecord& record = *array.array;
   std::vector<JobRecord*> made;
   const std::map<int, sched::TaskTerms> wished = terms_of_tasks(array);
-  // Without it the array may have to be judged like a new one.
+  // Without it the array may need to be judged like a new one.
   if (wished.empty() || !array.object->spec.array || !array.wanted().array) return made;
   const auto all =
       slurm::parse_array("spec.array.tasks", array.object->spec.array->tasks, kube::kArrayTasksMax);
@@ -314,7 +314,7 @@ void ControlLoop::restore_allocated(JobRecord& job, sched::JobFacts& restored) {
   if (!decoded.ok()) {
     report_.warn("allocation cannot be read",
                  job_fields(job, {{"error", decoded.error().message}}));
-    // The job stays known, without nodes: its pods exist, and its end still has to be decided.
+    // The job stays known, without nodes: its pods exist, and its end must still be decided.
     decoded = DecodedAllocation{};
   }
   restored.allocation = std::move(decoded->allocation);

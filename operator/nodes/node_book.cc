@@ -6,7 +6,7 @@
 namespace control {
 namespace {
 
-// Returns the taints that pods have to tolerate for good. Taints that Kubernetes sets for the state
+// Returns the taints that pods must tolerate for good. Taints that Kubernetes sets for the state
 // of a node (not-ready, unreachable and the like) come and go: a partition whose nodes were chosen
 // by them would change with each hiccup of a kubelet.
 std::vector<kube::Taint> lasting_taints(const kube::Node& node) {
@@ -52,7 +52,7 @@ void NodeBook::observe_agent(const std::string& name,
   const bool same = both ? before->status == record.table->status &&
                                before->spec.pods.empty() == record.table->spec.pods.empty()
                          : before == record.table;
-  // A node of which nothing else is known may have to be forgotten.
+  // A node of which nothing else is known may need to be forgotten.
   if (!same || record.node == nullptr) changed_.insert(name);
 }
 

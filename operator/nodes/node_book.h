@@ -73,7 +73,7 @@ class NodeBook {
 
   // --- what follows ---
   struct News {
-    std::vector<sched::Event> events;    // that the scheduler has to hear of
+    std::vector<sched::Event> events;    // that the scheduler must hear of
     std::vector<std::string> forgotten;  // nodes of which nothing is left
   };
   // Returns news of the nodes that changed since the last call, in the order of their names. Cost:
@@ -103,7 +103,7 @@ class NodeBook {
   bool needs_timetable(const std::string& name) const;
   // Returns true if it takes jobs only while its agent is ready.
   bool needs_agent(const std::string& name) const;
-  // True if a job there may have to be stopped for another or by its user, or is.
+  // True if a job there may need to be stopped for another or by its user, or is.
   bool takes_turns(const std::string& name) const;
   // Why no pod can be made to stand still there yet, where the configuration alone needs no agent;
   // nullopt: the node's agent is ready, or it takes jobs only while it is.

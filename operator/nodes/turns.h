@@ -1,4 +1,4 @@
-// Turns: where jobs may have to be stopped for each other, by the configuration alone. Only there a
+// Turns: where jobs may need to be stopped for each other, by the configuration alone. Only there a
 // node needs an agent before it takes jobs, and a timetable before one is asked for. It errs on the
 // safe side: on a node that it leaves out no job is ever stopped for another.
 //

@@ -1,4 +1,4 @@
-// Where jobs may have to be stopped for each other.
+// Where jobs may need to be stopped for each other.
 #include "operator/nodes/turns.h"
 
 #include <gtest/gtest.h>
@@ -95,7 +95,7 @@ TEST_F(TurnsTest, ArePossibleWhereCpusAreCountedAndNotBound) {
 }
 
 // An agent binds pods to cores, and tells through the timetable's status which cores there are.
-// With gang off nothing is frozen, but the cores have to be known all the same.
+// With gang off nothing is frozen, but the cores must be known all the same.
 TEST_F(TurnsTest, AgentsAndTimetablesAreNeededForThemAndForCores) {
   const auto needs = [this] {
     const Turns turns{configuration};

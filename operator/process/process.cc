@@ -100,7 +100,7 @@ std::string unique_identity(const kube::Clock& clock) {
 // 2. One thread waits for signals. The informers list and watch, so that a process that cannot does
 //    not lead.
 // 3. One thread tries for the Lease, and renews it. The main thread waits until this process leads,
-//    or until it has to end.
+//    or until it must end.
 // 4. Then the informers list again, the writers and the events get their threads, and the main
 //    thread becomes the control loop: it alone touches the scheduler and everything that is
 //    decided. Other threads put changes and answers into the inbox and wake it.
@@ -272,7 +272,7 @@ class Process {
     return {};
   }
 
-  // Wakes up now and then to see whether it has to end.
+  // Wakes up now and then to see whether it must end.
   base::Duration wait_for_signal(std::stop_token stop) {
     sigset_t signals;
     ::sigemptyset(&signals);
@@ -290,7 +290,7 @@ class Process {
   }
 
   // Gives the informers their threads, and waits until all kinds are listed. Returns false if the
-  // process has to end.
+  // process must end.
   bool list_all(kube::RunLoop& loops) {
     for (auto& [name, step] : informers_.steps()) loops.start(name, step);
     const base::Duration give_up = clock_.monotonic() + kListsWithin;
@@ -306,7 +306,7 @@ class Process {
     return !stopping_;
   }
 
-  // Returns true if the process leads now, false if it has to end.
+  // Returns true if the process leads now, false if it must end.
   bool wait_until_leading() {
     if (!list_all(standby_)) return false;
     has_listed_ = true;
@@ -321,7 +321,7 @@ class Process {
   // 1. the loop learns its term
   // 2. the informers list again: a watch may be behind what the last leader has written
   // 3. events and writers get their threads
-  // Returns false if the process has to end. The first step of the loop restores from complete
+  // Returns false if the process must end. The first step of the loop restores from complete
   // lists (ControlLoop::step).
   bool start_leading() {
     leading_ = true;

@@ -54,7 +54,7 @@ kube::NodeTimetableSpec spec_of(const std::array<bool, 2>& listed) {
   return spec;
 }
 
-// With a view that lies, some rule has to break: otherwise this test could not see it.
+// With a view that lies, some rule must break: otherwise this test could not see it.
 // kAllIsStored: the gate believes that each decision is stored at once; kAllIsPublished: the same
 // of timetables.
 enum class Lie { kNone, kAllIsStored, kAllIsPublished };
@@ -199,7 +199,7 @@ Tried try_all(Lie lie) {
   return tried;
 }
 
-// A gate that lets nothing through breaks no rule either: so high has to get its pods in the end,
+// A gate that lets nothing through breaks no rule either: so high must get its pods in the end,
 // from every state that can be reached.
 TEST(CommitGate, HoldsItsRulesInAllSmallHistoriesAndStopsNone) {
   const Tried tried = try_all(Lie::kNone);
@@ -210,7 +210,7 @@ TEST(CommitGate, HoldsItsRulesInAllSmallHistoriesAndStopsNone) {
   EXPECT_GT(tried.histories, 90U);
 }
 
-// With a gate that believes too much, each rule has to break in some order: so each is needed, and
+// With a gate that believes too much, each rule must break in some order: so each is needed, and
 // this test can see a break of each.
 TEST(CommitGate, EachRuleIsBrokenSomewhereWithoutIt) {
   EXPECT_EQ(try_all(Lie::kAllIsStored).broken, (std::set<std::string>{"1", "2", "3", "4"}));

@@ -35,7 +35,7 @@ StatusMirror<kube::Qos> writing(WriteUrgency how = WriteUrgency::kCommit) {
   return mirror;
 }
 
-// The plain case. The version of the answer is the basis of the next write, so that no watch has to
+// The plain case. The version of the answer is the basis of the next write, so that no watch must
 // be waited for.
 TEST(Mirror, AWriteThatIsStoredEndsTheDifference) {
   auto mirror = writing();

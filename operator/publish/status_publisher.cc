@@ -260,7 +260,7 @@ void StatusPublisher::write_from(WaitingLine& line, std::size_t most, base::Inst
       effects.emplace_back(write(*job, now, term));
     } else {
       // It lost its permission while it stood in the line (a back-off, or a claim that is not
-      // stored yet), so it has to join again.
+      // stored yet), so it must join again.
       jobs_to_write_.insert(uid);
     }
   }

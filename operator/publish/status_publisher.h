@@ -82,7 +82,7 @@ class StatusPublisher {
   const CommitGate& gate_;
   InformBudget& budget_;
   TaskEnds& ends_;
-  std::set<std::string> jobs_to_write_;  // UIDs; of those that may have to be written at once
+  std::set<std::string> jobs_to_write_;  // UIDs; of those that may need to be written at once
   // UIDs; of those that have to be, for want of room. `late_`: readiness for which nothing waits.
   WaitingLine commits_, states_, late_;
 };

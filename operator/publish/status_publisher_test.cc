@@ -96,7 +96,7 @@ TEST_F(StatusPublisherTest, WritesWhatIsUrgentAtOnceUnderItsTerm) {
   EXPECT_EQ(patch.to->status.message, "say this");
   EXPECT_EQ(patch.from->status.message, "");
   EXPECT_EQ(due(), "") << "it is under way";
-  // Marked while the first write is under way: it has to wait for the answer, and must not be lost.
+  // Marked while the first write is under way: it must wait for the answer, and must not be lost.
   mark(a, WriteUrgency::kUrgent, "and this");
   EXPECT_EQ(due(), "");
   stored(a);
@@ -233,7 +233,7 @@ TEST_F(StatusPublisherTest, AnEndingDoesNotWaitForAJobThatIsGone) {
   EXPECT_FALSE(victim.start.commit_after.has_value());
 }
 
-// Nothing else marks the job again, so the failure alone has to bring it back into the line.
+// Nothing else marks the job again, so the failure alone must bring it back into the line.
 TEST_F(StatusPublisherTest, AFailedWriteIsDueAgainAfterItsBackOff) {
   JobRecord& a = job("a", 1, 0);
   mark(a, WriteUrgency::kUrgent, "say this");
@@ -364,7 +364,7 @@ TEST_F(StatusPublisherTest, ReadinessForWhichNothingWaitsComesLast) {
   EXPECT_THAT(due(20), MatchesRegex("(s[a-z]:requeued ){11}(l[c-k]:ready ?){9}"));
 }
 
-// It is in the line when its preemptor's claim becomes what it has to wait for.
+// It is in the line when its preemptor's claim becomes what it must wait for.
 TEST_F(StatusPublisherTest, WhatMayNotBeWrittenWhenItsTurnComesIsLookedAtAgain) {
   JobRecord& victim = job("a-victim", 1, 0);
   JobRecord& preemptor = job("b-preemptor", 2, 0);

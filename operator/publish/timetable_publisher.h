@@ -65,7 +65,7 @@ class TimetablePublisher {
 
   // --- the writes ---
   // Those that are due, under this term, no more than there is `room` for. Cost: the nodes that
-  // have to be written.
+  // must be written.
   std::vector<PutTimetable> due(base::Instant now, std::int64_t term, std::size_t room);
   WriteEnd answered(TimetablePut&& outcome, base::Instant now);
   // Returns those that may go, no more than there is `room` for. Cost: the nodes that no longer
@@ -122,7 +122,7 @@ class TimetablePublisher {
   const CommitGate& gate_;
   const Report& report_;
   std::map<std::string, Table> tables_;  // by node
-  std::set<std::string> to_write_;       // nodes whose timetable may have to be written
+  std::set<std::string> to_write_;       // nodes whose timetable may need to be written
   std::string next_to_write_;            // of them, the one for which there was no room
   std::set<std::string> deleted_;
   std::set<std::string> settled_;

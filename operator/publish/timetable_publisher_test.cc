@@ -118,7 +118,7 @@ TEST_F(TimetablePublisherTest, GoesOnWhereThereWasNoRoom) {
   };
   EXPECT_TRUE(tables.due(kAt, 1, 0).empty());
   EXPECT_EQ(next(), "n1");
-  // It has to be written again, and waits for its turn.
+  // It must be written again, and waits for its turn.
   kube::NodeTimetable foreign;
   foreign.metadata.name = "n1";
   foreign.metadata.uid = "table";

@@ -30,7 +30,7 @@ void UsageKeeper::observe(const kube::UsageRecord* object) {
 void UsageKeeper::take(base::Instant now, const sched::Scheduler& scheduler,
                        const IsStored& is_stored) {
   sched::UsageState usage = scheduler.usage();
-  // An ended job whose status is stored tells its own run time; until then the record has to.
+  // An ended job whose status is stored tells its own run time; until then the record must.
   std::erase_if(ended_, [&](const auto& each) { return is_stored(each.first); });
   // A job that has nodes again is listed for its present run.
   for (const sched::JobCharged& job : usage.jobs) ended_.erase(job.job);

@@ -296,7 +296,7 @@ std::string said(const kube::BatchJobStatus& status) {
 }
 
 // A whole life: it waits, runs, is preempted and requeued, runs again and completes. All steps
-// together have to be changes that the API server takes.
+// together must be changes that the API server takes.
 TEST(BatchJobStatus, FollowsTheGang) {
   const kube::BatchJobSpec spec = batch().spec;
   kube::BatchJobStatus status;

@@ -30,7 +30,7 @@ kube::PartitionSpec partition_spec(const json& spec) {
 }
 
 // Without any object: what the CRD's defaults would say. A cluster whose administrator has written
-// nothing yet has to schedule as one with an empty object.
+// nothing yet must schedule as one with an empty object.
 TEST(Acceptance, DefaultsAreTheApisOwn) {
   const Acceptance out = accept({});
   const sched::ClusterParameters& cluster = out.configuration.cluster;
@@ -164,7 +164,7 @@ TEST(ConfigTranslation, ABarrierHoldsUpAnAgentForASecondAtMost) {
 }
 
 // Each of the three kinds of objects can set them, and the scheduler combines them; here they only
-// have to arrive, and no flag that was not set.
+// must arrive, and no flag that was not set.
 TEST(ConfigTranslation, ConditionsOfPreemptionAreToldToTheScheduler) {
   const auto cluster = translate_config(config_spec(
       {{"gang", false},

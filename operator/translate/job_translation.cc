@@ -217,7 +217,7 @@ void check_template_against(const kube::JobSpec& spec, const TemplateFacts& fact
                        std::to_string(*facts.grace_seconds) + " is above killWait + graceTime (" +
                        std::to_string(whole_seconds_up(longest)) + "); lower it");
   }
-  // With one container its limit has to be the job's memory; with several the sum must not exceed
+  // With one container its limit must be the job's memory; with several the sum must not exceed
   // it.
   // Depends on the CPUs or GPUs that it gets: checked when pods are made.
   if (spec.resources.memory_per_cpu || spec.resources.memory_per_gpu) return;

@@ -485,7 +485,7 @@ TEST(JobTranslation, LeavesOutNodesThatTheTemplateCannotUse) {
 // Method: a spec with every field against an empty one; the CRD's rule compares each refused field,
 // or its group as a whole, and none of the others. If they differed, a user would see an edit taken
 // and then ignored, or refused without need. The difference of the two counts is written down, so
-// that a new field has to be decided about.
+// that a new field must be decided about.
 TEST(CheckChange, RefusesTheSameFieldsAsTheRuleOfTheCrd) {
   const kube::JobSpec full = job_of_spec(json::parse(R"({
         "partitions": ["a"], "podPolicy": "PerTask", "network": "None",

@@ -404,7 +404,7 @@ TEST_P(LargeArrayTest, NoSequenceOfRequestsMakesTheStatusGrow) {
 }
 INSTANTIATE_TEST_SUITE_P(Held, LargeArrayTest, ::testing::Bool());
 
-// No other job, whatever its name, has to share it.
+// No other job, whatever its name, must share it.
 // Its pod is made and deleted; the statuses are those of many tasks.
 TEST(ArrayWrites, AreNoMoreThanThreeForEachTask) {
   World world{{.nodes = {"n12", "n13"}, .cpus = 100, .pods_per_node = 200}};

@@ -16,7 +16,7 @@ using std::chrono::seconds;
 
 class BadManifests : public testing::TestWithParam<contract::BadManifest> {};
 
-// Returns those that the operator has to refuse. The same files are tried on a real API server,
+// Returns those that the operator must refuse. The same files are tried on a real API server,
 // which evaluates the rules, by the contract tests: so both refuse the same things.
 std::vector<contract::BadManifest> table() {
   auto loaded = contract::load_bad_manifests(KUBEGANG_SOURCE_DIR "/e2e/contract/bad_manifests");

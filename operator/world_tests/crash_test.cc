@@ -211,7 +211,7 @@ TEST(Restart, JobNumbersAreNeverGivenTwice) {
 }
 
 // A job had ended, its nodes' timetables were not yet written. Nothing that a watch shows tells the
-// new leader to rewrite them: it has to see by itself that those below may go on.
+// new leader to rewrite them: it must see by itself that those below may go on.
 TEST(Restart, AfterAJobEndedFillsTheHoleThatItLeft) {
   World world{{.nodes = {"n1", "n2", "n3"}}};
   furnish(world, "Suspend");

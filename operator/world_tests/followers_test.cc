@@ -340,7 +340,7 @@ TEST_F(FollowersTest, HaveOneTimeLimitTogether) {
 }
 
 // Gangs whose members change take turns like any others. The World looks for overlaps. The
-// timetable names pods, so it has to follow each change of members: a pod that was missing in it
+// timetable names pods, so it must follow each change of members: a pod that was missing in it
 // would run in the time of another gang.
 TEST_F(FollowersTest, TakeTurnsWithOtherGangs) {
   world_.apply(partition("batch", force()));

@@ -275,7 +275,7 @@ TEST(Operator, JobsOfADeletedPartitionWait) {
 
 // A parameter of the operator that says what jobs may use of a node is in force at once, not when
 // the node happens to change. The translated nodes are kept; a parameter that changes their meaning
-// has to throw them away.
+// must throw them away.
 TEST(Operator, AnotherNodeReserveIsInForceAtOnce) {
   World world{{}};
   json config = linear_config();

@@ -36,7 +36,7 @@ TEST(Operator, AStartReadsItsTemplateOnlyAfterARestart) {
   world.run_for(seconds{5});
   EXPECT_EQ(world.crashes(), 1);
   EXPECT_EQ(world.pods_of("two").size(), 2U) << world.log_tail();
-  // The answer to the commit died with the old leader, so the new one has to read the template.
+  // The answer to the commit died with the old leader, so the new one must read the template.
   EXPECT_EQ(reads(world), 1);
   expect_no_violations(world);
 }

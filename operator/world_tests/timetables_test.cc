@@ -46,7 +46,7 @@ struct NoTurns : testing::Test {
   World world{{.agent_pods = true}};
 };
 
-// With one job on each node nothing ever has to be frozen, so no timetable is published, whatever
+// With one job on each node nothing ever must be frozen, so no timetable is published, whatever
 // starts and ends.
 TEST_F(NoTurns, NodesHaveNoTimetable) {
   world.apply(gang_job("one", 2, "10s"));
@@ -92,7 +92,7 @@ TEST_F(NoTurns, JobsStartWithoutAgents) {
 
 // Two nodes, two timetables: each exists only for this suspension, and goes when its agent has
 // obeyed the empty one. A user's suspension needs the agents although no jobs take turns: something
-// has to freeze the pods.
+// must freeze the pods.
 TEST_F(NoTurns, ASuspensionBringsTimetablesAndTakesThemAway) {
   world.apply(gang_job("one", 2, ""));
   world.run_for(seconds{8});

@@ -101,7 +101,7 @@ TEST_F(Volumes, ANodeThatTheVolumeCannotReachIsAvoided) {
   expect_no_violations(world_);
 }
 
-// No node would help, and no time either: a person has to create the claim. Without the hold the
+// No node would help, and no time either: a person must create the claim. Without the hold the
 // job would be started and undone in a circle, and keep nodes from others each time.
 TEST_F(Volumes, AMissingClaimHoldsTheJob) {
   submit(1);
@@ -115,7 +115,7 @@ TEST_F(Volumes, AMissingClaimHoldsTheJob) {
   EXPECT_TRUE(world_.pods_of("job").empty());
 }
 
-// No kubelet knows of these pods, so none confirms their end; the deletion alone has to be enough.
+// No kubelet knows of these pods, so none confirms their end; the deletion alone must be enough.
 TEST_F(Volumes, AJobIsCancelledBeforeItsPodsAreBound) {
   submit(2);
   world_.patch_job("job", {{"control", {{"cancel", true}}}});

@@ -97,7 +97,7 @@ struct WriteOrder : testing::Test {
   Rounds rounds{world};
 };
 
-// The allocation, then the pods: while it is alone on its nodes, no timetable has to list it.
+// The allocation, then the pods: while it is alone on its nodes, no timetable must list it.
 TEST_F(WriteOrder, OfAStart) {
   world.apply(gang_job("one", 2, ""));
   EXPECT_EQ(rounds.all(), (Lines{"job-ids", "start one",

@@ -342,7 +342,7 @@ class CarryOut {
           // gets a conflict.
           client_.patch_status<Config>(key, patch, {.resource_version = effect.version});
     } else {
-      // `spec` has to be there, though nothing is in it.
+      // `spec` must be there, though nothing is in it.
       const json object{{"apiVersion", "kubegang.io/v1alpha1"},
                         {"kind", "SchedulerConfig"},
                         {"metadata", {{"name", kube::kSchedulerConfigName}}},

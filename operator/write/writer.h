@@ -43,13 +43,13 @@ class CountedWriter {
     --under_way_;
     ++heard_;
   }
-  // Returns true if as many wait as can be under way: a new one has to wait for long.
+  // Returns true if as many wait as can be under way: a new one must wait for long.
   bool is_busy() const { return under_way_ > 2 * std::int64_t{writer_.at_once()}; }
   // Returns how many more writes are worth submitting: as many as the writer will get through until
   // the next step, by what it did since the last one. Writes that find no room are decided again in
   // a later step, so that with a slow API server no line grows and nothing is written that is no
   // longer true. It is never 0 while nothing is under way, and an outcome brings the next step, so
-  // nothing has to be timed.
+  // nothing must be timed.
   std::size_t room() const {
     const std::int64_t most = 4 * std::int64_t{writer_.at_once()} + 2 * heard_;
     return static_cast<std::size_t>(std::max<std::int64_t>(most - under_way_, 0));

@@ -459,7 +459,7 @@ Startable BackfillPass::list_startable(base::Instant now) const {
     if (held_back(*job, record.partition)) continue;
     Try tried{.job = *job, .partition = record.partition};
     set_limits(tried, now);
-    // The pass has to come to special jobs.
+    // The pass must come to special jobs.
     startable.add(i,
                   {.job = job,
                    .partition = record.partition,
@@ -561,7 +561,7 @@ std::optional<base::Instant> BackfillPass::with_licenses(const Try& tried,
   return tried.now_only && free > plan_->now ? std::nullopt : free;
 }
 
-// The first start that place() has to look at. Those before `failed_until` are in vain, and need
+// The first start that place() must look at. Those before `failed_until` are in vain, and need
 // not be gone through one by one if there are nodes enough whichever are promised: the record is
 // counted as tried at the first of them.
 std::optional<base::Instant> BackfillPass::first_start(base::Instant failed_until, int nodes_min,
@@ -712,7 +712,7 @@ BackfillPass::Started BackfillPass::start_now(const Try& tried, const NodeSet& n
       actions_.preempt_for(job, std::move(*needs));
       lookahead_.changed();
       plan_->version = books_.version();
-      // When the victims are gone it has to be looked at again, even if nothing else changes.
+      // When the victims are gone it must be looked at again, even if nothing else changes.
       plan_->complete = false;
       available_.reset();
     }

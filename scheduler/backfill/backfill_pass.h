@@ -10,7 +10,7 @@
 // bf_licenses the same holds for licenses; without it a job for which too few are free is passed
 // over (R11.8).
 //
-// The work is done in steps, so that nothing else has to wait for it: begin(), then step() until it
+// The work is done in steps, so that nothing else must wait for it: begin(), then step() until it
 // returns true. Between two steps other events may come:
 //   * Something takes promised nodes: a start that is not the pass's own, a claim, a change of the
 //     node. Promises that were made in view of them are wrong, and the pass ends early, unless

@@ -43,7 +43,7 @@ class BackfillPassTest : public ::testing::Test {
     request.time_limit = seconds(limit);
     world_->submit(request);
   }
-  // 1 has to wait for all nodes; 2 is over by then, 3 is not.
+  // 1 must wait for all nodes; 2 is over by then, 3 is not.
   void submit_three() {
     submit(1, 4, 60);
     submit(2, 1, 30);

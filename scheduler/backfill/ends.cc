@@ -46,7 +46,7 @@ base::Instant Ends::expected_end(const Job& job) const {
     at = *job.start_time + kUnlimitedTime;
   }
   if (job.replay.notice) at = std::min(at, job.replay.notice->until);  // 7.8: its end was moved
-  // It has to end: it leaves at the end of its grace time, whatever its limit is.
+  // It must end: it leaves at the end of its grace time, whatever its limit is.
   if (job.ending) at = std::min(at, job.ending->grace_end);
   at = std::min(at, now_ + 2 * kUnlimitedTime);  // one that never runs ends after all others
   return whole_second(cluster_.parameters(), at);

@@ -52,7 +52,7 @@ class ForecastRun {
   // 3. Pods that are starting or ending do so at once.
   void take_over(const StateCopy& state) {
     Configuration configuration = *state.configuration;        // 1
-    configuration.cluster.timetable_lead = base::Duration{0};  // no timetable has to travel
+    configuration.cluster.timetable_lead = base::Duration{0};  // no timetable must travel
     scheduler_.step(now_,
                     Configure{std::make_shared<const Configuration>(std::move(configuration))});
     std::vector<std::string> vacant;

@@ -28,7 +28,7 @@ void Components::start(Job& job, base::Instant now) {
     return;
   }
   Component& component = merge(around, now);  // 2
-  // A copy is asked if the start is urgent: in the lists themselves the job may have to stand
+  // A copy is asked if the start is urgent: in the lists themselves the job may need to stand
   // behind others that have been waiting to join.
   GangLists trial = component.state.lists;
   trial.start(newcomer(job.id));

@@ -1,4 +1,4 @@
-// Finds the jobs that are in conflict, and so have to be in one component.
+// Finds the jobs that are in conflict, and so must be in one component.
 #include "scheduler/gang/components.h"
 
 #include <algorithm>

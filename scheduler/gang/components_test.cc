@@ -1,4 +1,4 @@
-// Components: which jobs have to take turns, when a newcomer or a hole changes that, and run(t) as
+// Components: which jobs must take turns, when a newcomer or a hole changes that, and run(t) as
 // it follows. Drawings: one line for each job, one character for each slot, "#" = it runs.
 #include "scheduler/gang/components.h"
 

@@ -92,7 +92,7 @@ void Components::update_due(Component& component) {
 void Components::advance_to(Component& component, base::Instant now) {
   const std::size_t kills_before = kills_.size();
   const base::Instant before = component.state.base;
-  // play() goes by the projection's loop, which therefore has to be known as far as now.
+  // play() goes by the projection's loop, which therefore must be known as far as now.
   if (now > before) project_for(component, runs_at_need(now));
   play(component, grid_, lookup(), now, kills_);
   if (component.state.base != before) {

@@ -88,7 +88,7 @@ TEST(GangTimetables, HoleFilledByTwoAtTheBoundaryIsInOneTimetable) {
   EXPECT_TRUE(driver.published().empty());
 }
 
-// The tiers decide if a job that is not ready yet has to wait for its nodes' other jobs.
+// The tiers decide if a job that is not ready yet must wait for its nodes' other jobs.
 TEST(GangTimetables, ChangeOfATierTellsTheNodesOfAJobThatStarts) {
   const std::vector<NodeSpec> one = nodes("n", 1, 1);
   Configuration c = gang_linear({partition("p", one), partition("q", one)});

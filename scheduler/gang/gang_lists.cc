@@ -300,7 +300,7 @@ std::optional<JobId> GangLists::shadow_that_fills(const List& list, const Entry&
   return std::nullopt;
 }
 
-// Shadows of this tier have changed: the lists below have to be looked at.
+// Shadows of this tier have changed: the lists below must be looked at.
 void GangLists::mark_lower(int tier) {
   for (List& list : lists_) {
     if (list.tier < tier) list.shadows_changed = true;
@@ -353,7 +353,7 @@ void GangLists::resume(Entry& entry) {
 // A job starts (6.9).
 //
 // 1. The job enters at the end of its list.
-// 2. If it fits it runs as FILLER and casts its shadow; lists below may have to give way (step 5).
+// 2. If it fits it runs as FILLER and casts its shadow; lists below may need to give way (step 5).
 // 3. Otherwise it stops, and waits for a hole or a rotation.
 void GangLists::start(const Newcomer& newcomer, bool refill) {
   const std::int32_t index = make_entry(newcomer);

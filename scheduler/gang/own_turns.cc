@@ -37,7 +37,7 @@ void OwnTurns::play() {
 }
 
 // Two kinds of work come due without an event: a component has something to do (a pending op, a
-// kill), and a timetable whose rewrite was put off has to be published a lead before it takes
+// kill), and a timetable whose rewrite was put off must be published a lead before it takes
 // effect.
 std::optional<base::Instant> OwnTurns::next_due() {
   components_.project_stale();
@@ -210,7 +210,7 @@ void OwnTurns::restore(const std::vector<NodePlan>& published) {
     carry_over();
   }
   if (!publishes_) return;
-  // Each published node is looked at once: its plan may have to differ, or be withdrawn.
+  // Each published node is looked at once: its plan may need to differ, or be withdrawn.
   for (const NodePlan& plan : published) {
     if (cluster_.exists(plan.node) && !plan.entries.empty()) plans_.set_published(plan);
     components_.dirty_nodes().set_no_later(plan.node, now_);
@@ -280,7 +280,7 @@ base::Instant OwnTurns::expected_end(const Job& job, base::Duration limit, base:
 }
 
 // A job that does not run now gets there in its next turn at the earliest. It is looked at once in
-// a slice, so that only a turn that is near has to be found exactly.
+// a slice, so that only a turn that is near must be found exactly.
 std::optional<base::Instant> OwnTurns::earliest(const Job& job, base::Duration more) {
   if (!job.turn.in_gang || runs_now(job)) return now_ + more;
   components_.project_stale();

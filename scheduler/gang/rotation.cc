@@ -59,7 +59,7 @@ void GangLists::refill_all() {
 }
 
 // 6.6; the steps' numbers are the rule's. Two walks over the entries: a slice of a large partition
-// costs what it has to look at.
+// costs what it must look at.
 void GangLists::rotate(List& list) {
   // 1: ACTIVE jobs go to the back in their mutual order, FILLER and NONE keep order at the front.
   turned_.clear();

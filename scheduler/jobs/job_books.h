@@ -47,7 +47,7 @@ class JobBooks {
   const NodeUsage& usage() const { return usage_; }
   // For questions; only JobBooks books what jobs hold.
   Selector& selector() { return *selector_; }
-  // Returns the jobs that hold nodes for which others still have to leave: victims (P14), or those
+  // Returns the jobs that hold nodes for which others must still leave: victims (P14), or those
   // that run where a job wants to go on that its user has resumed (T11).
   const std::set<JobId>& claimants() const { return claimants_; }
   std::uint64_t version() const { return version_; }

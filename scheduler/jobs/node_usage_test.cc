@@ -115,7 +115,7 @@ TEST_F(NodeUsageTest, ANodeIsIdleWithoutARunningJob) {
   EXPECT_EQ(letters(usage_.idle()), "abcd");
 }
 
-// Both of a node's jobs have to go.
+// Both of a node's jobs must go.
 TEST_F(NodeUsageTest, ANodeOfTwoJobsIsIdleWhenBothAreGone) {
   const Job first = made("ab"), second = made("bc");
   usage_.add(first);

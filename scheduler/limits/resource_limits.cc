@@ -44,7 +44,7 @@ ResourceLimits::ResourceLimits(const Cluster& cluster, JobBooks& books, const Us
   books_.on_over([this](Job& job) { submitted(job, -1); });
 }
 
-// Without a limit nothing is counted at all, so sums have to be made when the first limit is
+// Without a limit nothing is counted at all, so sums must be made when the first limit is
 // configured: from the job table, as the listeners would have made them.
 void ResourceLimits::recount() {
   any_ = any_nodes_ = false;

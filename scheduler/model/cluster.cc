@@ -68,7 +68,7 @@ void Cluster::configure(const Configuration& configuration) {
   ++configuration_version_;
 }
 
-// Returns true if the books have to be built again for this node: it is new, or has other hardware.
+// Returns true if the books must be built again for this node: it is new, or has other hardware.
 bool Cluster::changes_topology(const NodeSpec& spec) const {
   const auto known = find_node(spec.name);
   return !known || !same_hardware(node(*known), spec);
@@ -84,7 +84,7 @@ base::Status Cluster::upsert_node(const NodeSpec& spec) {
       changed_nodes_.push_back(*known);
     } else {
       // Other cores, threads, CPUs or weight: what was worked out by rank from them is wrong now.
-      // Names are unchanged, so ranks are too, but groups and books have to be built again.
+      // Names are unchanged, so ranks are too, but groups and books must be built again.
       ++topology_version_;
     }
     old = spec;

@@ -44,7 +44,7 @@ struct PreemptParameters {  // in which order victims are asked (1.1.1)
   bool strict_order = false;
   bool youngest_first = false;
   std::optional<Priority> min_exempt_priority;
-  bool reclaim_licenses = false;  // jobs that hold licenses may have to end for them (R7.2)
+  bool reclaim_licenses = false;  // jobs that hold licenses may need to end for them (R7.2)
   friend bool operator==(const PreemptParameters&, const PreemptParameters&) = default;
 };
 

@@ -36,7 +36,7 @@ class Holds {
   }
 
   // Returns the reason to show: that of the first hold in the order of `HoldBy`. Holds that no
-  // request says come first, because the caller has to store them. nullopt if none is set.
+  // request says come first, because the caller must store them. nullopt if none is set.
   std::optional<Reason> shown() const {
     constexpr std::array kReasons{Reason::kJobHeldAdmin,      Reason::kLaunchFailedRequeuedHeld,
                                   Reason::kJobHoldMaxRequeue, Reason::kJobHeldUser,

@@ -71,7 +71,7 @@ struct MainPass::State {
   std::set<JobId> tried;        // and not started
   std::map<JobId, int> visits;  // of jobs with several records
   std::vector<Job*> done;       // their records go when the walk is over
-  std::set<JobId> preempting;   // their victims have to end
+  std::set<JobId> preempting;   // their victims must end
   base::Instant valid_until = base::kNever;
 };
 
@@ -119,7 +119,7 @@ bool MainPass::run(base::Instant now, std::optional<int> depth) {
       admission_.withdraw(*job);
     }
   }
-  // The nodes of a claim that runs out are for others, so a pass has to look then.
+  // The nodes of a claim that runs out are for others, so a pass must look then.
   for (const JobId id : books_.claimants()) {
     pass.valid_until = std::min(pass.valid_until, books_.find(id)->claim_until);
   }

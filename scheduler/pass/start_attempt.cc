@@ -41,7 +41,7 @@ StartAttempt::Answer StartAttempt::run(const Job& job, PartitionIndex partition,
   return {verdict_of(job, partition, std::move(outcome)), valid_until};
 }
 
-// R7.2: jobs may have to end for licenses if the cluster says so; select/linear cannot.
+// R7.2: jobs may need to end for licenses if the cluster says so; select/linear cannot.
 bool StartAttempt::may_reclaim() const {
   const ClusterParameters& parameters = cluster_.parameters();
   return parameters.preempt.reclaim_licenses && preempt::enabled(cluster_) &&

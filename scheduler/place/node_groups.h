@@ -1,4 +1,4 @@
-// NodeGroups: what placements have to know of nodes beside what jobs hold there. Nodes of one
+// NodeGroups: what placements must know of nodes beside what jobs hold there. Nodes of one
 // hardware and weight are a group (4.2.2), so that thousands of equal nodes cost one test per job.
 // Memory, disk, features and states are not part of it: in Kubernetes every node has a label of its
 // own, and its free memory changes with each other pod. They are kept node by node, and a change of

@@ -113,7 +113,7 @@ TEST_F(NodeGroupsTest, TheFloorIsNeverAboveANode) {
   EXPECT_EQ(groups_.memory_floor(), 2000);
 }
 
-// A reader that is too far behind has to notice that it must start over.
+// A reader that is too far behind must notice that it must start over.
 TEST_F(NodeGroupsTest, ALogThatGrewTooLongIsForgotten) {
   add(of("a", 4));
   build();

@@ -395,7 +395,7 @@ bool Placement::try_alternative(Attempt& attempt, const NodeSet& usable,
     }
   }
   NodeCounts counts = attempt.counts;
-  counts.req = counts.min;  // of a range no more than has to be (recorded)
+  counts.req = counts.min;  // of a range no more than must be (recorded)
   return required.count() <= counts.max &&
          pick_best(attempt, Wish{job, counts, required, true}, usable, alternative);
 }

@@ -37,7 +37,7 @@
 namespace sched {
 
 enum class PlacementResult {
-  kFits,          // now; after the victims are gone when some have to end
+  kFits,          // now; after the victims are gone when some must end
   kBusy,          // may run when others have ended
   kNotAvailable,  // a required node is down, drained or kept for others
   kNever,         // not even on empty nodes

@@ -1,11 +1,11 @@
-// NodePlans: the components' projections cut into what each node has to publish (architecture.md
+// NodePlans: the components' projections cut into what each node must publish (architecture.md
 // 2), and the memory of what was published, so that only nodes whose list or run(t) changed are
 // written.
 //
 // A node lists all jobs on it if one of them is off at some t; otherwise it lists none. A published
 // plan that says the same from now on stays, though it may list jobs that always run by now: they
 // alone do not justify a write. But it means the pods of the start that it was made for: once one
-// of its jobs has begun again it has to be written again, though to the letter it says the same.
+// of its jobs has begun again it must be written again, though to the letter it says the same.
 // Cost: O(jobs on the node × slots) per node that may have changed.
 #pragma once
 

@@ -149,7 +149,7 @@ std::optional<bool> Admission::step_priorities(std::size_t jobs) {
 
 // Works a job with several records out with each of them, since it is not known which of them comes
 // first. The priority is noted with the job, too: erase() finds the record by it. For a single
-// record it stands beside the job's own priority, so that nothing else of it has to be fetched.
+// record it stands beside the job's own priority, so that nothing else of it must be fetched.
 Priority Admission::new_priority(const QueueRecord& queued) {
   Job& job = *queued.record;
   work_out_(job);
@@ -217,7 +217,7 @@ std::optional<Refusal> Admission::refused_by_job(const Job& job, base::Instant n
   return std::nullopt;
 }
 
-// Held jobs are not looked at by passes, so a node that would suit one has to be noticed here,
+// Held jobs are not looked at by passes, so a node that would suit one must be noticed here,
 // after each change of nodes or configuration (2.4). Only jobs that were held for that reason are
 // gone through. One that still fits nowhere is held again by the next pass: it costs one try for
 // each such change.
@@ -313,7 +313,7 @@ std::optional<base::Instant> Admission::next_due() const {
 }
 
 // A timer may be left over from an earlier state of the job: admit() works out what holds now. A
-// job that still has to wait sets its next timer there.
+// job that must still wait sets its next timer there.
 void Admission::fire_timers(base::Instant now) {
   while (!timers_.empty() && timers_.begin()->first <= now) {
     const JobId id = timers_.begin()->second;

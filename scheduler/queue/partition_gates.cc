@@ -94,7 +94,7 @@ std::optional<Refusal> open_to_qos(const Entry& entry) {
                                              (qos.empty() ? "jobs without a QOS" : "QOS " + qos)};
 }
 
-// Only a least time limit has to be allowed, if there is one: the backfill may cut the limit to it.
+// Only a least time limit must be allowed, if there is one: the backfill may cut the limit to it.
 std::optional<Refusal> partition_time_limit(const Entry& entry) {
   const JobRequest& request = entry.request;
   const bool waived = entry.qos != nullptr && entry.qos->partition_time_limit;
@@ -160,7 +160,7 @@ std::optional<Refusal> partition_cpus(const Entry& entry) {
                                                entry.where() + " has " + std::to_string(most)};
 }
 
-// 1.8 item 5: what some node of the job has to give, however its tasks are spread.
+// 1.8 item 5: what some node of the job must give, however its tasks are spread.
 // For example, 10 tasks of 2 CPUs with 100 MiB for each CPU, on 4 nodes at most: some node runs 3
 // tasks, so it gives 600 MiB. Without a request and without defaults it is 0: all memory of a node
 // is within any limit.

@@ -75,7 +75,7 @@ struct SelectRequest {
 
 struct SelectOutcome {
   std::optional<Allocation> allocation;  // nothing = it does not fit now
-  // Indexes into request.candidates. CANCEL/REQUEUE victims: the job has to wait for them.
+  // Indexes into request.candidates. CANCEL/REQUEUE victims: the job must wait for them.
   // SUSPEND victims (linear): told for the record, gang stops them.
   std::vector<std::size_t> victims;
 };

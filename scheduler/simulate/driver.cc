@@ -36,7 +36,7 @@ Driver::Driver(const Scenario& scenario, sched::Scheduler scheduler)
             [](const auto& a, const auto& b) { return a.name < b.name; });
 }
 
-// In a simulation no timetable has to travel to a node, so changes need no lead.
+// In a simulation no timetable must travel to a node, so changes need no lead.
 void Driver::configure(base::Instant now, sched::Configuration configuration) {
   configuration.cluster.timetable_lead = base::Duration{0};
   scheduler_.step(now, sched::Configure{

@@ -172,7 +172,7 @@ TEST_F(BackfillRules, R8_1_3d_ALimitThatWasCutIsKeptUntilTheUserChangesTheLimit)
   EXPECT_EQ(limits(), (std::vector<std::optional<base::Duration>>{std::chrono::minutes{40}}));
 }
 
-// A young job gets no promise, and no job has to wait for it, neither here nor in the main pass.
+// A young job gets no promise, and no job must wait for it, neither here nor in the main pass.
 TEST_F(BackfillRules, R8_2_YoungJobsGetNoPromise) {
   c_.cluster.backfill.min_age_reserve = seconds(20);
   begin_with(2);

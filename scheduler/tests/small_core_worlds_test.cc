@@ -1,7 +1,7 @@
 // Every small world of cores: two nodes of two cores, up to three jobs (KUBEGANG_LONG: four),
 // CR_Core, GANG, a high partition over a low one whose jobs are suspended, canceled or requeued
 // under it, against a model that is written to be understood. The model says on which cores a job
-// is placed (4.5 to 4.7, 4.11), which jobs run after every event (chapter 6) and which have to end
+// is placed (4.5 to 4.7, 4.11), which jobs run after every event (chapter 6) and which must end
 // (6.4, 6.11). small_worlds_test.cc does the same for whole nodes. Each world is played with told
 // and with own timing (small_world_player.h).
 #include <algorithm>
@@ -135,7 +135,7 @@ class Rows {
 // operations on sets:
 //
 // 1. place() is 4.5.2, and Rows the layout that it reads (4.5). Cores depend on rows, and rows on
-//    the order in which jobs came and went, so Rows has to follow Slurm exactly, with its lazy
+//    the order in which jobs came and went, so Rows must follow Slurm exactly, with its lazy
 //    packing.
 // 2. refill() and rotate() are 6.5 and 6.6; jobs conflict only if they have a core in common.
 // 3. stop() is the point at which preemption comes in: a low job that a high one has put out of the

@@ -61,7 +61,7 @@ Report good_report() {
   return report;
 }
 
-// Scripts read them; docs and scripts have to change with them.
+// Scripts read them; docs and scripts must change with them.
 TEST(Report, HasExactlyTheDocumentedKeys) {
   const nlohmann::json json = report_json(good_report());
   std::vector<std::string> keys;

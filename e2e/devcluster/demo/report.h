@@ -1,5 +1,5 @@
 // The demo's report: what the probes measured, as report.json and as a few lines for people, and
-// which of it is not as it has to be.
+// which of it is not as it must be.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -246,7 +246,7 @@ TEST_P(KubeletTest, EndsAFrozenPodAfterItsGracePeriod) {
   EXPECT_TRUE(eventually([&] { return gone("a"); }));
 }
 
-// With a grace time of 0 the object is gone at once, and kubelet still has to end the processes.
+// With a grace time of 0 the object is gone at once, and kubelet must still end the processes.
 TEST_P(KubeletTest, EndsWhatAForcedDeletionLeftBehind) {
   run("a", "trap '' TERM; while :; do sleep 0.01; done");
   ASSERT_TRUE(becomes("a", "Running"));

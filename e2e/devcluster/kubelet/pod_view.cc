@@ -84,7 +84,7 @@ base::Status add_mounts(const kube::Client& client, const json& pod, const std::
       if (const auto status = write_secret(client, ns, volume["secret"], folder); !status) {
         return status;
       }
-      // The root is the machine's, so a folder to mount at has to be there; it stays empty.
+      // The root is the machine's, so a folder to mount at must be there; it stays empty.
       const std::string target = mount.value("mountPath", "");
       fs::create_directories(target);
       spec.mounts.push_back({folder.string(), target});

@@ -112,7 +112,7 @@ Status BenchApi::make_namespace(const std::string& name) {
 // The empty list is looked for and not the answers to the deletions: they return before the objects
 // go.
 Status BenchApi::clean(const std::string& ns, const std::string& owners_path) {
-  // Without a grace time, since no process has to end.
+  // Without a grace time, since no process must end.
   const json now{{"apiVersion", "v1"}, {"kind", "DeleteOptions"}, {"gracePeriodSeconds", 0}};
   const json background{
       {"apiVersion", "v1"}, {"kind", "DeleteOptions"}, {"propagationPolicy", "Background"}};

@@ -50,7 +50,7 @@ FakeKubelets::FakeKubelets(kube::Transport& transport, const kube::Clock& clock)
       nodes_{client_,
              clock,
              {},
-             // Only additions: a node or a pod has to be looked at once. A pod is bound when it is
+             // Only additions: a node or a pod must be looked at once. A pod is bound when it is
              // made here.
              {.on_add =
                   [this](const auto& node) { nodes_queue_.add(kube::key_of(node->metadata)); }}},

@@ -128,7 +128,7 @@ base::Result<json> ManyJobs::run_beside() {
       !s.ok()) {
     return s.error();
   }
-  // A new leader looks at every job once; waiting ones it has to number and to queue first.
+  // A new leader looks at every job once; waiting ones it must number and to queue first.
   double before = -1;
   const auto rests = [&] {
     const double now = cpu_seconds(run->pid());

@@ -177,7 +177,7 @@ class LaunchRefusedByKubelet : public Launch {
     }
     return milli;
   }
-  // A pod of no job on the first node, which has to run before the job is submitted.
+  // A pod of no job on the first node, which must run before the job is submitted.
   // With its node in the spec, so kube-scheduler is not asked.
   void run_big_pod(const json& pod_spec, const json& container) {
     json main{{"name", "main"}, {"image", kBusyboxImage}, {"command", {"sleep", "1000"}}};

@@ -71,7 +71,7 @@ TEST_F(Volumes, AJobComesToTheNodeWhereItsVolumeBinds) {
   EXPECT_EQ(claim["status"].value("phase", ""), "Bound") << claim.dump(1);
 }
 
-// No node would help: a person has to make the claim.
+// No node would help: a person must make the claim.
 TEST_F(Volumes, AMissingClaimHoldsTheJob) {
   ASSERT_NO_FATAL_FAILURE(submit_with_claim("reader"));
   wait_until(

@@ -75,7 +75,7 @@ ApiError conflict(const GroupResource& what, std::string_view name, std::string 
                "Operation cannot be fulfilled on " + quoted(what, name) + ": " + why);
 }
 
-// Answers a watch or a page token from before the oldest change that is kept: the client has to
+// Answers a watch or a page token from before the oldest change that is kept: the client must
 // list again.
 ApiError expired(std::string message) {
   return plain(410, "Expired", std::move(message));

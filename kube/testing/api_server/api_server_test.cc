@@ -136,7 +136,7 @@ TEST_F(ApiServerTest, SelectsJobsByTheirState) {
   EXPECT_EQ(found["items"][0]["metadata"]["name"], "runs");
 }
 
-// A folder is a person's option of the command line: the sentence has to show the text that was
+// A folder is a person's option of the command line: the sentence must show the text that was
 // mistyped.
 TEST_F(ApiServerTest, LoadingCrdsNamesTheFolderThatIsMissing) {
   const base::Status status = server_.load_crds("/does/not/exist");
@@ -157,7 +157,7 @@ TEST_F(ApiServerTest, FailNextRefusesOnceWithCodeAndRetryAfter) {
 }
 
 // The hardest case for a client: the pod exists, and the client cannot know. A program that simply
-// creates again has to expect that the name is taken.
+// creates again must expect that the name is taken.
 TEST_F(ApiServerTest, ResetAfterDoesTheWorkButGivesNoAnswer) {
   Fault fault;
   fault.kind = Fault::Kind::kResetAfter;
@@ -198,7 +198,7 @@ TEST_F(ApiServerTest, LostEventIsSeenByNobodyButTheNextOneIs) {
   EXPECT_EQ(events[0]["object"]["metadata"]["name"], "b");
 }
 
-// Two ends that a client has to tell apart: kEnd is the regular end of a session, kReset a broken
+// Two ends that a client must tell apart: kEnd is the regular end of a session, kReset a broken
 // connection.
 TEST_F(ApiServerTest, DroppedWatchEndsAndResetWatchBreaks) {
   auto stream = watch(std::string{kPods} + "?watch=true");

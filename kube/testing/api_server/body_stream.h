@@ -11,7 +11,7 @@ namespace devcluster {
 enum class StreamState {
   kOpen,   // there may be more
   kEnd,    // over, as announced (time-out of a watch, container ended)
-  kReset,  // the connection has to break without a proper end
+  kReset,  // the connection must break without a proper end
 };
 
 // One reader thread; cancel() from any thread.

@@ -57,7 +57,7 @@ std::string age_of(const json& object, base::Instant now) {
   return age_at(object, ".metadata.creationTimestamp", now);
 }
 
-// The list at a path; an empty one if there is none, so that no caller has to look before.
+// The list at a path; an empty one if there is none, so that no caller must look before.
 json list_at(const json& object, std::string_view path) {
   const json* value = find_path(object, path);
   return value != nullptr && value->is_array() ? *value : json::array();

@@ -158,7 +158,7 @@ bool can_select(const ResourceType& type, const std::string& path) {
 
 }  // namespace
 
-// All requirements have to hold, the cheap ones first: a list goes over all objects of a kind.
+// All requirements must hold, the cheap ones first: a list goes over all objects of a kind.
 bool Selector::matches(const json& object) const {
   static const json kNoLabels = json::object();
   const json& metadata = object["metadata"];

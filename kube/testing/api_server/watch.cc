@@ -68,7 +68,7 @@ void WatchStream::offer(const ChangePtr& change) {
   const std::scoped_lock lock{mu_};
   seen_rv_ = change->rv;
   if (!event || state_ != StreamState::kOpen) return;
-  // A reader that does not read loses its session and has to list again, as with a real server's
+  // A reader that does not read loses its session and must list again, as with a real server's
   // cache; memory does not grow with it.
   if (queue_.size() >= kWatchQueueChangesMax) {
     state_ = StreamState::kEnd;

@@ -240,7 +240,7 @@ Run* best_run(std::vector<Run>& runs, const ChoiceRequest& request, const Taker&
     if (run.nodes == 0 || (one_block && run.first_required < 0)) continue;
     const bool suffices = run.cpus >= taker.rem_cpus() && taker.enough_nodes(run.nodes) &&
                           taker.devices().suffice_with(run.devices);
-    // One block has to do: a run that does not suffice cannot be added to by another.
+    // One block must do: a run that does not suffice cannot be added to by another.
     if (contiguous && !suffices) continue;
     bool better = best == nullptr || (best->first_required < 0 && run.first_required >= 0) ||
                   run.weight < best->weight;
@@ -289,7 +289,7 @@ void take_run(const Run& run, const Offer& offer, const ChoiceRequest& request, 
     }
   }
   for (int rank = run.begin; rank < run.end; ++rank) {
-    // The last node that the job may have has to hold the rest (recorded).
+    // The last node that the job may have must hold the rest (recorded).
     if (taker.max_nodes() == 1 && offer.cpus(rank) < taker.rem_cpus()) continue;
     if (!take(rank)) break;
   }

@@ -3,7 +3,7 @@
 //
 // Threads: none. Cost of a select: what changed since the last one of the same shape, plus
 // O(nodes / 64 + runs of neighbors), while idle cores are found; O(nodes × partitions in use) when
-// jobs have to be stacked; O(candidates × their nodes) more when victims are looked for.
+// jobs must be stacked; O(candidates × their nodes) more when victims are looked for.
 #pragma once
 
 #include <memory>

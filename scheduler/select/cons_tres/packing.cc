@@ -203,7 +203,7 @@ std::uint64_t Packing::blocked_for(const RowJob& job, std::size_t index) const {
 // before, and for which each row in front of its own is still known to be blocked, stays where it
 // is; so do nearly all. For the others it looks at the jobs before it on the same nodes and takes
 // the first row that they do not block. If that is another row than before, the jobs behind it on
-// these nodes have to be looked at too.
+// these nodes must be looked at too.
 //
 // For example, A, B and C overlap on one node, in this order, and D is elsewhere. When A has left,
 // B and C are unknown, and their rows are looked for among the jobs before them on the node; if B

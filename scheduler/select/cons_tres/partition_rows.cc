@@ -142,7 +142,7 @@ void PartitionRows::leave_row(const RowJob& job) {
   unpacked_ = true;
 }
 
-// Returns its nodes, because what is kept about them elsewhere has to be worked out again.
+// Returns its nodes, because what is kept about them elsewhere must be worked out again.
 std::vector<RankCores> PartitionRows::remove(JobId id) {
   CHECK(!in_trial_);
   const auto found = jobs_.find(id);

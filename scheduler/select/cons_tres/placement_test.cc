@@ -166,7 +166,7 @@ TEST(Placement, OneNodeIsNotTheFirst) {
   EXPECT_EQ(w.ask({.tasks = 2}).where, "n2:2-3");
 }
 
-// The last node that a job may have has to hold the rest (recorded).
+// The last node that a job may have must hold the rest (recorded).
 TEST(Placement, TheLastNodeHoldsTheRest) {
   World w{{{.last = 3, .cores = 2}, {.first = 4, .last = 4, .cores = 6}, {.first = 5, .last = 6}},
           {no("p")},

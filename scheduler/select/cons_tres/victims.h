@@ -1,4 +1,4 @@
-// Victims: which jobs have to be preempted for a job to start (7.6.2, 7.6.3). Works on trials of
+// Victims: which jobs must be preempted for a job to start (7.6.2, 7.6.3). Works on trials of
 // the occupancy, which is unchanged afterwards; everything it marks is local to one call (P15).
 #pragma once
 

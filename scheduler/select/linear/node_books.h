@@ -1,4 +1,4 @@
-// NodeBooks: what select/linear has to know of each node (4.4.1): how many jobs are on it, and how
+// NodeBooks: what select/linear must know of each node (4.4.1): how many jobs are on it, and how
 // much of its memory and how many of its devices they hold. Counted over all partitions (R4.5);
 // indexed by rank.
 //

@@ -175,7 +175,7 @@ class Linear::Sparing final : public VictimQuestion {
     if (eligible.count() < request_.min_nodes) return std::nullopt;
     return linear_.fit(request_, eligible);
   }
-  // nullopt for a job that the gang stops by its shadow: no ending has to be ordered.
+  // nullopt for a job that the gang stops by its shadow: no ending must be ordered.
   std::optional<std::size_t> candidate(std::size_t index) const {
     return victims_[index].candidate;
   }
