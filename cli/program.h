@@ -21,7 +21,7 @@ inline constexpr int kExitUsage = 2;   // the command line is wrong
 struct Output {
   std::ostream& out;
   std::ostream& err;
-  std::optional<std::size_t> columns{};  // of the terminal that `out` is; nothing: it is none
+  std::optional<std::size_t> columns{};  // of the terminal that `out` is; nullopt: not a terminal
 };
 
 struct ConnectOptions;

@@ -16,7 +16,7 @@ struct SimulateOptions {
   std::vector<std::string> at;  // instants at which the queue is shown, in seconds
   std::string svg;              // file to write the picture to; empty = none
   std::string swf;              // trace whose jobs are submitted too; empty = none
-  std::optional<double> load;   // of the trace, which is stretched to it; nothing = as it is
+  std::optional<double> load;   // of the trace, which is stretched to it; nullopt = as it is
   bool from_records = false;    // submits what kubegang-records remembers …
   std::string database;         // … in this file; empty = of the cluster
   std::string since, until;     // as sacct has times; empty: seven days ago, now

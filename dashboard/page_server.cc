@@ -34,9 +34,9 @@ constexpr Limits kManyReaders{.connections = 512, .streams = 256, .calls = 16};
 constexpr std::size_t kFirstPicturesMax = 4;
 constexpr std::size_t kAcceptedMax = 16;
 constexpr std::size_t kPieceBytes = 16 * 1024;
-// Browsers that hear nothing for so long take the server for gone.
+// Browsers take the server for gone if they hear nothing for a few of these.
 constexpr base::Duration kBeat = std::chrono::seconds{5};
-// While a hook works on another thread, its end is looked for so often.
+// The interval of looks for the end of a hook that works on another thread.
 constexpr base::Duration kLookForCalls = std::chrono::milliseconds{20};
 
 // The page loads nothing from elsewhere, runs no script that is not in its files, and cannot be

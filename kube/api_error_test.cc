@@ -100,7 +100,7 @@ TEST(ErrorFromResponse, ShortensALongMessage) {
   EXPECT_EQ(error.message.size(), kStatusMessageBytesMax);
 }
 
-// A day is cut to the maximum: no caller waits so long in one call.
+// A day is cut to the maximum: no caller waits that long in one call.
 TEST(RetryAfter, ReadsWholeSecondsUpToItsMaximum) {
   EXPECT_EQ(retry_after({429, {{"retry-after", "3"}}, ""}), seconds{3});
   EXPECT_EQ(retry_after({429, {{"retry-after", "86400"}}, ""}), kRetryAfterMax);

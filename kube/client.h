@@ -175,7 +175,7 @@ class Client {
                                          const nlohmann::json* body = nullptr) const;
 
   // Reads each line of an answer that is text, as it comes: the log of a pod. Ends as
-  // Transport::stream does; not retried. `idle_timeout`: nothing arrived for so long.
+  // Transport::stream does; not retried. `idle_timeout`: nothing arrived for this time.
   base::Status text_lines(const std::string& path, base::Duration idle_timeout,
                           const std::function<bool(std::string_view)>& on_line,
                           std::stop_token stop) const;

@@ -14,7 +14,7 @@ using std::chrono::seconds;
 
 class ClockWatchTest : public testing::Test {
  protected:
-  // An answer each two seconds for so long, in which the address says that this clock is so far
+  // Gives an answer each two seconds for `during`, in which each address says how far this clock is
   // ahead.
   void answers(const std::vector<std::pair<std::string, base::Duration>>& of_addresses,
                base::Duration during) {

@@ -21,11 +21,11 @@ struct ExecRequest {
   std::string pod;
   std::string container;
   std::vector<std::string> command;
-  // Without input for so long: ExecCaller::idle().
+  // Without input for this time: ExecCaller::idle().
   std::chrono::milliseconds idle_after = std::chrono::minutes{10};
   // Proxies cut connections on which nothing goes for a minute. SOURCE: nginx, AWS: 60 s.
   std::chrono::milliseconds ping_every{20'000};
-  // Without an answer for so long the connection is lost. SOURCE: client-go: 60 s.
+  // Without an answer for this time the connection is lost. SOURCE: client-go: 60 s.
   std::chrono::milliseconds answer_within{60'000};
 };
 

@@ -17,8 +17,8 @@ int run_signal(const std::string& signal, const std::string& who);
 int run_release(const std::string& code);
 
 // Does nothing until the job ends: what salloc and an srun of its own have for a script. With
-// `seconds` it ends when no join has run here for so long; the time in which a turn is off does not
-// count. So a srun that is killed leaves no job.
+// `seconds` it ends when no join has run here for that time; the time in which a turn is off does
+// not count. So a srun that is killed leaves no job.
 int run_hold(const std::string& seconds);
 
 }  // namespace launcher

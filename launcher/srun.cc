@@ -256,7 +256,7 @@ class Srun {
   }
 
   // Writes what tasks have printed. Signals and limits do not wait for who reads it. A pipe takes
-  // so much at once when poll() finds it writable.
+  // PIPE_BUF at once when poll() finds it writable.
   void write_output(int fd, std::string_view bytes) {
     while (!bytes.empty()) {
       std::array<pollfd, 2> ready{{{.fd = fd, .events = POLLOUT, .revents = 0},

@@ -32,7 +32,7 @@ namespace {
 constexpr int kFailed = 1;
 constexpr base::Duration kLongestWait = std::chrono::seconds{5};
 constexpr base::Duration kAfterError = std::chrono::seconds{1};
-// Some 200 MB. A database that cannot be written for so long will hardly be a moment later; the
+// Some 200 MB. A database that cannot be written all that time will hardly be a moment later; the
 // next process begins with a list, so nothing is lost but what is deleted meanwhile.
 constexpr std::size_t kWaitingMax = 200'000;
 // The interval of looks whether the certificate or the trusted CA has changed.

@@ -141,7 +141,7 @@ struct JobGone {
 // its end was decided meanwhile, the job is gone.
 struct StartRefused {
   JobId job;
-  // It is not tried on these nodes for so long, nor on those that refused it while that still
+  // It is not tried on these nodes for avoid_for, nor on those that refused it while that still
   // holds.
   std::vector<std::string> avoid_nodes;
   base::Duration avoid_for{0};

@@ -33,7 +33,7 @@ constexpr Time kRestartTakes = seconds{2};
 // restore of etcd has set back to the version in the cache causes no event of a watch. SOURCE:
 // kubernetes pkg/kubelet/status, syncPeriod and needsReconcile.
 constexpr Time kCompares = seconds{10};
-// A waiting init container looks for its peer so often.
+// The interval at which a waiting init container looks for its peer.
 constexpr Time kLooksForPeer = milliseconds{100};
 constexpr std::uint64_t kDebugMillisMax = 3000;
 // On top of 100 ms, and ten times as long on a slow node.
@@ -379,7 +379,7 @@ void Kubelet::end_at_deadline(Program& program) {
   program.report = status.dump();
 }
 
-// The init container's work is not the program's, which must work for so much longer.
+// The init container's work is not the program's, which must work that much longer.
 void Kubelet::start_init(Program& program) {
   program.in_init = true;
   machine_.kernel.start(program.uid);

@@ -37,7 +37,7 @@ struct Program {
   int exit_code = 0;
   base::Duration grace{0};
   base::Duration init{0};        // work of its init container; 0 = it has none
-  base::Duration init_waits{0};  // which ends only when a peer has worked for so long
+  base::Duration init_waits{0};  // which ends only when a peer has worked this long
   bool init_ends = true;
   Time starts_at{0};
   bool in_init = false;  // its init container runs

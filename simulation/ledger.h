@@ -86,7 +86,7 @@ class Ledger final : public ProgramObserver {
   void operator_clock_stepped(Time by) { clock_steps_ += by; }
   // The pod was deleted by force: before its job is ready it is made again.
   void pod_lost(const Program& program);
-  // Something was done to the cluster that is felt for so long: the length of an outage, or by how
+  // Something was done to the cluster that is felt for `lasts`: the length of an outage, or by how
   // much an operator's clock is set back, whose instants stand still until it has caught up.
   void fault(Time lasts = Time{0});
   // The Node object is deleted, and another one of the same name appears after `lasts`.
@@ -193,7 +193,7 @@ class Ledger final : public ProgramObserver {
     int spells = 0;             // of which that is the sum
     std::set<std::string> now;  // pods that overlap now
     Time clear_since{0};        // nothing has been freezing since
-    Time away{0};               // the worker was not stepped for so long
+    Time away{0};               // the time without a step of the worker
     FreezeCounts before, last;  // before the worker began, and at the last look
   };
   // A pod with containers of `kubectl debug`, in the life of one worker: for how long the worker

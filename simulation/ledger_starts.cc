@@ -11,7 +11,7 @@ namespace {
 
 using std::chrono::seconds;
 
-// A start that takes longer than its timeout is ended within so long: by then the operator has
+// A start that takes longer than its timeout is ended within this time: by then the operator has
 // decided and stored that, and programs have had their grace time (killWait of World).
 constexpr Time kUndoneWithin = seconds{10};
 // A node that refused a job is not asked again for 60 s; the rest is for kubelets and agents that

@@ -123,7 +123,7 @@ struct JobPlan {
   // The work of the init container of its pods; 0 = they have none.
   Time init{};
   bool init_ends = true;
-  // That of its first pod ends only when another pod has worked for so long.
+  // That of its first pod ends only when another pod has worked this long.
   Time init_waits{};
   // It waits until this has become of another job (spec.dependency); "" = for none.
   std::string waits_for;

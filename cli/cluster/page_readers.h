@@ -32,7 +32,7 @@ class PageReaders final : public dashboard::Readers {
   base::Duration step();
 
  private:
-  // Without an answer of the API server what is known holds for so long.
+  // How long the known answer holds without a new one of the API server.
   static constexpr base::Duration kTrustMax = std::chrono::minutes{5};
   // A reader is present as long as the server asks for their sight; it does with each update.
   static constexpr base::Duration kReadsWithin = std::chrono::minutes{2};

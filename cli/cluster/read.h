@@ -67,7 +67,7 @@ class TimetableReader {
   base::Status status_{};
   int single_reads_ = 0;
   bool has_all_ = false;
-  std::map<std::string, std::optional<kube::NodeTimetable>> read_;  // nothing: there is none
+  std::map<std::string, std::optional<kube::NodeTimetable>> read_;  // nullopt: there is none
 };
 
 // The jobs of a namespace ("" = all) that have this number (status.jobID): an array has one of its

@@ -77,7 +77,7 @@ class PatientOutput {
   // After wait() has come true. A stream without a reader loses its output.
   void write_some() {
     std::string& bytes = waiting_.front().bytes;
-    // A pipe takes so much at once.
+    // A pipe takes this much at once.
     const ssize_t count =
         ::write(descriptor(), bytes.data(), std::min<std::size_t>(bytes.size(), PIPE_BUF));
     if (count < 0 && (errno == EINTR || errno == EAGAIN)) return;

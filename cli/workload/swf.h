@@ -24,7 +24,7 @@ inline constexpr std::size_t kSwfBytesMax = 256U << 20U;
 inline constexpr std::size_t kSwfJobsMax = 1'000'000;
 inline constexpr std::int64_t kSwfSecondsMax = 3'000'000'000;  // 95 years
 
-// A job of a trace. Nothing: it is not known (any negative number in the file).
+// A job of a trace. nullopt: it is not known (any negative number in the file).
 struct SwfJob {
   std::int64_t number = 0;
   base::Duration submit{};            // since the trace began

@@ -8,7 +8,7 @@
 
 namespace agent {
 
-// At most one write of the status in so long, whatever happens.
+// The least time between two writes of the status, whatever happens.
 inline constexpr base::Duration kStatusWriteInterval = std::chrono::seconds{5};
 
 // Ready=False says why no pod takes turns here, or why the newest timetable is not obeyed.

@@ -26,7 +26,7 @@ constexpr base::Duration kGatherPassing = std::chrono::seconds{10};
 // The same while more important writes wait: most of what it waits for is then the API server.
 constexpr base::Duration kGatherPassingWhenBusy = InformBudget::kObjectPeriod;
 constexpr base::Duration kDeleteAgain = std::chrono::seconds{10};
-// An answered creation that no watch has shown for so long: it was deleted at once.
+// An answered creation that no watch has shown for this time: it was deleted at once.
 constexpr base::Duration kUnseen = std::chrono::seconds{30};
 // The time for which a kubegang Job that has nodes is left alone beside a batch Job that has ended:
 // its watch may lag behind that of batch Jobs, and kubelets report again what a restored etcd has

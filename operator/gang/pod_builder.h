@@ -26,7 +26,7 @@ struct PodOptions {
   std::string cpuset{};        // CPUs that its node's agent binds it to; "" = none
   DeviceResources devices{};   // extended resources that it asks for
   kube::DevicesConfig devices_config{};
-  // That the job asks for, its partition's default or the cluster's. Nothing: all of its nodes.
+  // That the job asks for, its partition's default or the cluster's. nullopt: all of its nodes.
   sched::MemoryRequest memory{};
   friend bool operator==(const PodOptions&, const PodOptions&) = default;
 };

@@ -15,7 +15,7 @@ namespace {
 constexpr base::Duration kGatherPods = std::chrono::seconds{5};
 // A deletion is repeated until the watch shows that the Job is gone; its outcome is only logged.
 constexpr base::Duration kDeleteJobAgain = std::chrono::seconds{10};
-// An answered creation that no watch has shown for so long: it was deleted at once.
+// An answered creation that no watch has shown for this time: it was deleted at once.
 constexpr base::Duration kUnseenJob = std::chrono::seconds{30};
 // After a failed write of a note.
 constexpr base::Duration kNoteAgain = std::chrono::seconds{10};

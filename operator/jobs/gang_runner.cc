@@ -18,7 +18,7 @@
 namespace control {
 namespace {
 
-// So long a node that could not start a pod is left out for this job. Other jobs may still try it.
+// A node that could not start a pod is left out this long for the job. Other jobs may still try it.
 constexpr base::Duration kAvoidNode = std::chrono::seconds{60};
 // Between starts that the API server refuses: a quota or a webhook is mended by people, not by
 // another try.

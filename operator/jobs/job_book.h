@@ -93,7 +93,7 @@ class JobBook {
     sched::JobState state = sched::JobState::kPending;  // likewise while it has not ended
     std::optional<base::Instant> started;
   };
-  // Nothing: no job that exists has the number.
+  // nullopt: no job that exists has the number.
   std::optional<Outcome> outcome_of(sched::JobId id) const;
   // Has the job judged again when one of that name has a number.
   void await(const kube::ObjectKey& key, const std::string& uid) { awaited_[key].insert(uid); }

@@ -26,7 +26,7 @@ struct PodPlace {
 class PodIndex {
  public:
   struct Change {
-    std::optional<PodPlace> before, after;  // nothing: there is none, or it has no node
+    std::optional<PodPlace> before, after;  // nullopt: there is none, or it has no node
   };
   // Null: the pod is gone.
   Change observe(const kube::ObjectKey& key, const std::shared_ptr<const kube::Pod>& pod);

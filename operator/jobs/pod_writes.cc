@@ -21,11 +21,11 @@ namespace control {
 namespace {
 
 constexpr base::Duration kPodDeleteRetry = std::chrono::milliseconds{500};
-// So long after its start a job waits for a service account that is not there yet.
+// The time after its start in which a job waits for a missing service account.
 constexpr base::Duration kAccountPatience = std::chrono::seconds{15};
-// Creations and pins that fail without being refused (5xx, no answer): for so long nothing is said,
-// and for so long the job keeps its nodes. An outage of the API server, which is over sooner or
-// costs this leader its Lease, must not undo starts; a webhook that is down may be so for days.
+// Creations and pins that fail without being refused (5xx, no answer): this long nothing is said,
+// and that long the job keeps its nodes. An outage of the API server, which is over sooner or costs
+// this leader its Lease, must not undo starts; a webhook that is down may be so for days.
 constexpr base::Duration kFailuresTold = std::chrono::seconds{15};
 constexpr base::Duration kFailuresPatience = std::chrono::minutes{5};
 

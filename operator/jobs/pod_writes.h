@@ -35,7 +35,7 @@ class PodWrites {
   // since its predecessor may have got no further. Tried until it is there: without it the gang has
   // no names.
   void ensure_service(JobRecord& job);
-  // Once. `kill_at`: when the grace period is over; nothing: the pod's own, as far as a template
+  // Once. `kill_at`: when the grace period is over; nullopt: the pod's own, as far as a template
   // may ask for it.
   void end_pod(JobRecord& job, const kube::Pod& pod, std::optional<base::Instant> kill_at);
   // Ends all of them; does not create those that wait for room.

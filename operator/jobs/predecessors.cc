@@ -21,7 +21,7 @@ const kube::DependencyStatus* status_of(const kube::DependencyTerm& term,
 }
 
 // How a job has ended that is gone by now, as far as a term of it tells, which asks for that. One
-// that was open had not been fulfilled. Nothing: the term asks for no outcome.
+// that was open had not been fulfilled. nullopt: the term asks for no outcome.
 std::optional<sched::JobState> ended_as(const kube::DependencyStatus& term) {
   const bool met = term.state == kube::DependencyState::kFulfilled;
   switch (term.type) {

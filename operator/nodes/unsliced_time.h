@@ -26,7 +26,7 @@ class UnslicedTime {
     std::function<const std::set<std::string>&(const std::string& node)> jobs_on;
     // By the scheduler's clock; nullopt before the job is ready and once its end is decided.
     std::function<std::optional<base::Duration>(const std::string& uid)> run_time;
-    // The job ran for so long more than the scheduler knows. May end jobs.
+    // The job ran longer than the scheduler knows, by `more`. May end jobs.
     std::function<void(const std::string& uid, base::Duration more)> ran;
   };
 

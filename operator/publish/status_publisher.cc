@@ -46,8 +46,8 @@ base::Duration rest_after(const kube::ArrayStatus& shown) {
   return base::Duration{std::chrono::seconds{1}} * bytes / kArrayBytesPerSecond;
 }
 
-// So much the CRD takes: more than 18,000 tasks that do not stand side by side. Further ones are
-// left out, and start with the next leader.
+// The most that the CRD takes: more than 18,000 tasks that do not stand side by side. Further ones
+// are left out, and start with the next leader.
 constexpr std::size_t kFailedTwinsBytesMax = 131'072;
 
 // Says of each term for which tasks of the array it has failed: for the others it may be fulfilled,

@@ -466,7 +466,7 @@ json gang_job(const std::string& name, int nodes, const std::string& work, const
 json gang_job(const std::string& name, int nodes, const std::string& work, const json& more,
               const json& annotations) {
   json notes = annotations.is_object() ? annotations : json::object();
-  // FakeNode lets the program run so long; without it forever.
+  // FakeNode lets the program run this long; without it forever.
   if (!work.empty()) notes["test/work"] = work;
   json spec{{"resources", {{"nodes", {{"min", nodes}}}}},
             {"template",

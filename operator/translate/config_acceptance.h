@@ -39,7 +39,7 @@ struct SpecVerdict {
 };
 
 struct AcceptanceInput {
-  std::optional<SpecCandidate<kube::SchedulerConfigSpec>> config;  // nothing: all defaults
+  std::optional<SpecCandidate<kube::SchedulerConfigSpec>> config;  // nullopt: all defaults
   // Partitions in the order in which they were created (it breaks ties).
   std::vector<SpecCandidate<kube::PartitionSpec>> partitions;
   std::vector<SpecCandidate<kube::QosSpec>> qos;

@@ -12,8 +12,8 @@ namespace {
 
 using Kind = Lookahead::Answer::Kind;
 
-// So often nodes without room for the job's pods are left out; after that the job counts as one
-// that does not fit, rather than let a cluster of full nodes hold up the pass.
+// The most times that nodes without room for the job's pods are left out; after that the job counts
+// as one that does not fit, rather than let a cluster of full nodes hold up the pass.
 constexpr int kRoomRoundsMax = 16;
 
 }  // namespace

@@ -11,9 +11,9 @@ namespace sched::gang {
 
 // Projects as much of it as is needed and not known yet. A projection plays one slot after the
 // other, up to a whole cycle. Where timetables are published all of it is needed. A simulation asks
-// for little: if a job runs now, or until when it has run for so long. So it says what it needs to
-// know (Need: run(t) until an instant, and jobs that must have had a turn if they ever have one),
-// and the projection stops there.
+// for little: if a job runs now, or until when it has run for a given time. So it says what it
+// needs to know (Need: run(t) until an instant, and jobs that must have had a turn if they ever
+// have one), and the projection stops there.
 void Components::project_for(Component& component, const Need& need) const {
   if (publishes_) return;  // project_stale() has done all of it
   const Projection& known = component.projection;

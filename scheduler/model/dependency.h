@@ -31,7 +31,7 @@ struct DependencyTerm {
 
 struct Dependency {
   bool any = false;  // one term is enough
-  // Whether the job is canceled when the terms can never hold; nothing = the cluster's default.
+  // True: the job is canceled if the terms can never hold; nullopt = the cluster's default.
   std::optional<bool> kill_invalid;
   std::vector<DependencyTerm> terms;
   friend bool operator==(const Dependency&, const Dependency&) = default;

@@ -34,7 +34,7 @@ class Trials : public ::testing::TestWithParam<gang::Unit> {
             .request = &request,
             .partition = stage_.partition('A')};
   }
-  // Returns true if a job that asks for so much memory on two nodes fits.
+  // Returns true if a job that asks for `memory` on two nodes fits.
   bool fits(std::int64_t memory) {
     JobRequest request;
     request.min_nodes = 2;

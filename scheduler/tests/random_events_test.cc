@@ -33,7 +33,7 @@ constexpr int kJobsMax = 14;
 // How often there was something to look at.
 struct Looks {
   std::int64_t later = 0;        // what a job does at a time to come, as published
-  std::int64_t has_run = 0;      // when a job will have run for so long
+  std::int64_t has_run = 0;      // when a job will have run for a time
   std::int64_t leaders = 0;      // new leaders, with a job that had started
   std::int64_t mixtures = 0;     // likewise, some of whose nodes have a timetable of before
   std::int64_t played = 0;       // what a job does when the core is played
@@ -761,8 +761,8 @@ void run_many(SelectType select, bool told, std::uint64_t first_seed) {
     SCOPED_TRACE("KUBEGANG_SEED=" + std::to_string(seed));
     if (!RandomRun{seed, select, told, looks}.run(kSteps) || only != 0) return;
   }
-  // A random test that never met a case proves nothing about it: so often, at least, there must
-  // have been something to look at.
+  // A random test that never met a case proves nothing about it: these are the least numbers of
+  // cases that must have come up.
   if (told || events < 30'000) return;
   EXPECT_GT(looks.later, events);
   EXPECT_GT(looks.has_run, events / 10);

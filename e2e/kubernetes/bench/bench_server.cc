@@ -19,7 +19,7 @@ using nlohmann::json;
 
 // A token of a service account has about this length.
 constexpr std::size_t kTokenBytes = 1100;
-// Nothing was written for so long: everything that follows from the last write is done.
+// After this time without a write everything that follows from the last one is done.
 constexpr base::Duration kQuiet = std::chrono::milliseconds{700};
 constexpr base::Duration kLook = std::chrono::milliseconds{50};
 

@@ -29,7 +29,7 @@ using nlohmann::json;
 // Connections, caches and code paths of the API server are warm after these; the first measurement
 // would be slower without.
 constexpr int kWarmUpPods = 200;
-// The control plane is at rest when it needs less of one core than this, for so long.
+// The control plane is at rest when it needs less of one core than this, for that time.
 constexpr double kRestingCores = 0.4;
 constexpr Duration kRest = std::chrono::seconds{3};
 

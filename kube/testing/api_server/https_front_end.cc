@@ -42,7 +42,7 @@ constexpr base::Duration kClientLookInterval = std::chrono::seconds{1};
 // Longer than our transport keeps an idle connection (30 s): the client closes first, so no request
 // meets a connection that is being closed.
 constexpr std::time_t kKeepAliveSeconds = 60;
-// A client that does not read for so long loses its connection.
+// A client that does not read for this time loses its connection.
 constexpr std::time_t kWriteTimeoutSeconds = 30;
 constexpr std::size_t kPayloadBytesMax = 16U << 20U;  // the API server refuses far less, in JSON
 

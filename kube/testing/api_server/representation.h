@@ -22,7 +22,7 @@ struct Representation {
   bool managed_fields = false;  // plain objects have them (managed_fields.h)
 };
 
-// Returns the first alternative of an Accept header that is served. Nothing: none is (406).
+// Returns the first alternative of an Accept header that is served. nullopt: none is (406).
 std::optional<Representation> choose_representation(std::string_view accept,
                                                     const std::string& include_object);
 

@@ -40,7 +40,7 @@ struct WatchOptions {
   std::string kind;  // of bookmarks
   std::string api_version;
   std::optional<base::Duration> timeout;            // on the clock's monotonic time
-  std::optional<base::Duration> bookmark_interval;  // nothing: no bookmarks
+  std::optional<base::Duration> bookmark_interval;  // nullopt: no bookmarks
   // A bookmark with the annotation k8s.io/initial-events-end follows the initial events.
   bool mark_initial_end = false;
 };

@@ -85,7 +85,7 @@ class CyclicPicker {
   std::vector<int> whole_tasks() const {
     std::vector<int> limits;
     for (int socket = 0; socket < node_.sockets; ++socket) {
-      // So many that only whole tasks are in the socket; what is left over is dealt out cyclically.
+      // Keeps only whole tasks in the socket; the rest is dealt out cyclically.
       const int here = free_cpus(socket);
       limits.push_back(here - here % shape_.cpus_per_task);
     }
