@@ -26,7 +26,7 @@ int usage() {
       "job\n"
       "       kubegang-launcher release CODE                 end the job with this exit code\n"
       "       kubegang-launcher hold[=SECONDS]               the script of a job that is held "
-      "open; ends after so long without join\n"
+      "open; ends after SECONDS without join\n"
       "       kubegang-launcher srun|scontrol ...            as under these names\n",
       stderr);
   return kUsage;

@@ -227,7 +227,7 @@ void StepServer::hear_pmix(StepPlace step, std::uint32_t node, const Message& me
   const bool was_ending = step->pmix->end().has_value();
   std::vector<PmixExchange::Reply> replies;
   if (!step->pmix->add(place_of(step->placement.layout, node), *message.pmix, replies)) {
-    std::fprintf(stderr, "kubegang-launcher: kubegang-pmix of %s says what it may not\n",
+    std::fprintf(stderr, "kubegang-launcher: kubegang-pmix of %s sent a bad message\n",
                  nodes_.names[node].c_str());
   }
   answer_pmix(step, std::move(replies));

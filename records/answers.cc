@@ -50,7 +50,7 @@ base::Status read_place(std::string_view text, Query& query) {
   const std::size_t dash = std::min(text.find('-'), text.size());
   const auto end = number_in(text.substr(0, dash));
   const auto id = number_in(text.substr(std::min(dash + 1, text.size())));
-  if (!end || !id) return base::invalid_argument("continue: not what an answer has said");
+  if (!end || !id) return base::invalid_argument("continue: not a value that an answer gave");
   query.after = Place{.end = *end, .id = *id};
   return {};
 }

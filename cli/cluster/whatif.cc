@@ -35,7 +35,7 @@ std::string start_text(base::Instant at, base::Instant now) {
          (left > base::Duration{0} ? ", in " + slurm::format_run_time(left) : "");
 }
 
-// "It would suspend 2 jobs and requeue 1 job: train and 2 jobs of others."
+// "It would suspend 2 jobs and requeue 1 job: train and 2 more jobs."
 std::string stops_text(const kube::ForecastStops& stops) {
   std::string text;
   for (const auto& [verb, count] : {std::pair{"suspend", stops.suspended},
@@ -67,8 +67,9 @@ std::string preempted_text(const kube::ForecastStops& stops) {
   for (const std::string& name : stops.jobs) text += (text.empty() ? "" : ", ") + name;
   const int all = stops.suspended + stops.requeued + stops.cancelled;
   const int unnamed = all - static_cast<int>(stops.jobs.size());
-  if (unnamed > 0) text += (text.empty() ? "" : " and ") + counted(unnamed, "job") + " of others";
-  return text;
+  if (unnamed <= 0) return text;
+  if (text.empty()) return counted(unnamed, "job") + " in other namespaces";
+  return text + " and " + counted(unnamed, "more job");
 }
 
 // 1. The API server may be older, and leave the field out: a dry run shows it, and nothing is made

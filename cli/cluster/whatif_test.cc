@@ -159,7 +159,7 @@ TEST_F(WhatIf, ThePageAsksAsTheCommand) {
   EXPECT_EQ(json["on"], (nlohmann::json{"n12", "n13", "n14", "n15"}));
   EXPECT_EQ(json["cpus"], 32);
   EXPECT_EQ(json["stops"]["suspended"], 1);
-  EXPECT_EQ(json["stops"]["names"], "train and 2 jobs of others");
+  EXPECT_EQ(json["stops"]["names"], "train and 2 more jobs");
   EXPECT_TRUE(is_nothing_left());
 }
 

@@ -222,7 +222,7 @@ std::vector<Grant> Worker::check_node_now(const ClockReading& clock) const {
 base::Status Worker::is_ready() const {
   if (ready_.load()) return {};
   return base::Error{base::Code::kUnavailable,
-                     "the API server has not yet told about this node, its pods and timetable, "
+                     "the API server has not yet sent this node's pods and timetable, "
                      "and the SchedulerConfig"};
 }
 

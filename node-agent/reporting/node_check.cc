@@ -69,7 +69,7 @@ Grant check_hierarchy(const NodeCheckInputs& inputs, const Kubepods* kubepods) {
     grant.found = "no kubepods with a freezer below " +
                   (inputs.cgroup_root.empty() ? "any mounted hierarchy" : inputs.cgroup_root);
     grant.change =
-        "in the chart agent.cgroupRoot, agent.cgroupDriver and agent.kubeletCgroupRoot have to say "
+        "in the chart agent.cgroupRoot, agent.cgroupDriver and agent.kubeletCgroupRoot must say "
         "where kubelet keeps its pods";
   } else if (kubepods->v2) {
     grant.found = "cgroup v2, " + kubepods->path;
@@ -116,7 +116,7 @@ Grant check_freezer(const Kubepods* kubepods) {
           .grade = Grade::kMissing,
           .found = kubepods->freezer() + ": " + os::errno_text(errno),
           .change =
-              "the agent has to run as uid 0 with the hierarchy mounted writable; where "
+              "the agent must run as uid 0 with the hierarchy mounted writable; where "
               "SELinux enforces, agent.seLinuxOptions: {type: spc_t}"};
 }
 

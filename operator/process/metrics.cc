@@ -19,7 +19,7 @@ struct CounterField {
   std::int64_t LoopCounters::*field;
 };
 constexpr CounterField kCounters[] = {
-    {"kubegang_operator_events_total", "Events told to the scheduler.", &LoopCounters::events},
+    {"kubegang_operator_events_total", "Events sent to the scheduler.", &LoopCounters::events},
     {"kubegang_operator_decisions_total", "Decisions of the scheduler.", &LoopCounters::decisions},
     {"kubegang_operator_starts_total", "Allocations given to jobs.", &LoopCounters::starts},
     {"kubegang_operator_backfilled_starts_total",

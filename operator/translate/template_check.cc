@@ -110,7 +110,7 @@ void check_pod(const kube::PodSpec& spec, const nlohmann::json& raw, Sentences& 
   refuse(!spec.topology_spread_constraints.empty(), "topologySpreadConstraints",
          "are not supported: the scheduler places the whole gang; remove them");
   refuse(spec.host_pid, "hostPID",
-         "is not supported: processes of others would be frozen with the pod; remove it");
+         "is not supported: other processes would be frozen with the pod; remove it");
   refuse(
       spec.scheduler_name && *spec.scheduler_name != "kubegang", "schedulerName",
       "\"" + spec.scheduler_name.value_or("") + "\": must be left out, kubegang places the pods");

@@ -144,8 +144,8 @@ test("the question of what if is a command, and its answer a sentence", () => {
   assert.equal(submitText({ nodes: "4", time: "2:00:00", gpus: "2", cpus: "8", ns: "team-a" }),
     "kubectl gang submit -N 4 -t 2:00:00 --ntasks-per-node=1 -c 8 --gres=gpu:2 --namespace=team-a job.sh");
   assert.equal(stopsText(null), "It would stop no other job.");
-  assert.equal(stopsText({ suspended: 1, requeued: 2, canceled: 0, names: "train and 2 jobs of others" }),
-    "It would suspend 1 job and requeue 2 jobs: train and 2 jobs of others.");
+  assert.equal(stopsText({ suspended: 1, requeued: 2, canceled: 0, names: "train and 2 more jobs" }),
+    "It would suspend 1 job and requeue 2 jobs: train and 2 more jobs.");
 });
 
 test("accounts stand below their parents", () => {
