@@ -65,7 +65,7 @@ class RangeReader {
   int tasks_end_;
 };
 
-// "1-7:2" if the whole set is a row of equal steps of more than one.
+// Returns "1-7:2" if the whole set is a row of equal steps of more than one.
 std::string format_steps(const sched::TaskSet& tasks) {
   if (tasks.size() < 3) return "";
   const int first = *tasks.next();

@@ -68,8 +68,8 @@ bool is_secret_key(std::string_view key) {
   return false;
 }
 
-// One sentence for all features that Slurm has and kubegang does not, so that users can distinguish
-// them from mistakes and know what to do.
+// Makes one sentence for all features that Slurm has and kubegang does not, so that users can
+// distinguish them from mistakes and know what to do.
 base::Error not_supported(const std::string& what) {
   return base::invalid_argument(what + ": not supported yet; leave it out");
 }

@@ -67,8 +67,8 @@ base::Status preempt_mode(ClusterParameters& c, std::string_view key, std::strin
   return {};
 }
 
-// One option of PreemptParameters (1.1.1). Called for the old spellings in SchedulerParameters,
-// too, with `key` naming the place that the user wrote.
+// Reads one option of PreemptParameters (1.1.1). Called for the old spellings in
+// SchedulerParameters, too, with `key` naming the place that the user wrote.
 base::Status preempt_parameter(ClusterParameters& c, std::string_view key,
                                std::string_view option) {
   const auto [name, value] = split_option(option);
@@ -241,8 +241,8 @@ base::Status time_slice(ClusterParameters& c, std::string_view key, std::string_
   return {};
 }
 
-// How long a job runs at least before it may be preempted. Exact to the second: unlike time limits
-// it is not rounded up to minutes (1.7).
+// Reads how long a job runs at least before it may be preempted. Exact to the second: unlike time
+// limits it is not rounded up to minutes (1.7).
 base::Status exempt_time(ClusterParameters& c, std::string_view key, std::string_view value) {
   const base::Result<std::optional<base::Duration>> time = parse_time(key, value);
   if (!time) return time.error();

@@ -23,9 +23,9 @@ bool begins_with(const Line& line, std::string_view key) {
   return same_word(line.keys.front().key, key);
 }
 
-// The keys of a line after those of the DEFAULT lines before it. Readers apply keys from front to
-// back. So a key of the line wins over the same key of a DEFAULT line without a merge. The name
-// DEFAULT itself is not among them (take_default).
+// Returns the keys of a line after those of the DEFAULT lines before it. Readers apply keys from
+// front to back. So a key of the line wins over the same key of a DEFAULT line without a merge. The
+// name DEFAULT itself is not among them (take_default).
 std::vector<KeyValue> with_defaults(const std::vector<KeyValue>& defaults, const Line& line) {
   std::vector<KeyValue> keys = defaults;
   keys.insert(keys.end(), line.keys.begin(), line.keys.end());

@@ -28,7 +28,7 @@ void for_each_line(std::string_view text, const Visit& visit) {
 
 constexpr std::string_view kBlanks = " \t\r";
 
-// The text up to a blank, which is cut off the front of `line`.
+// Takes the text up to a blank, which is cut off the front of `line`.
 std::string_view take_word(std::string_view& line, std::string_view end) {
   const std::string_view word = line.substr(0, line.find_first_of(end));
   line.remove_prefix(word.size());
@@ -56,9 +56,9 @@ std::optional<std::string> take_value(std::string_view& line) {
   return without_escapes(value);
 }
 
-// "Key=value Key = value". SOURCE: Slurm's parse_config.c, keyvalue_pattern: a key is letters,
-// digits, '_' and '.', and blanks may stand on both sides of the "=". A word without "=" is
-// refused, but for "include FILE", which becomes the key Include.
+// Reads "Key=value Key = value". SOURCE: Slurm's parse_config.c, keyvalue_pattern: a key is
+// letters, digits, '_' and '.', and blanks may stand on both sides of the "=". A word without "="
+// is refused, but for "include FILE", which becomes the key Include.
 base::Result<std::vector<KeyValue>> read_keys(std::string_view line) {
   std::vector<KeyValue> keys;
   std::string_view secret;  // a key before, whose value may go on here: a password with a blank
@@ -102,9 +102,9 @@ std::string_view without_comment(std::string_view line) {
   return line;
 }
 
-// The parts between ':' outside quotes, without the quotes. sacctmgr quotes values that hold its
-// separators, as descriptions often do. A backslash within quotes has no meaning. A quote that is
-// not closed lasts to the line's end.
+// Reads the parts between ':' outside quotes, without the quotes. sacctmgr quotes values that hold
+// its separators, as descriptions often do. A backslash within quotes has no meaning. A quote that
+// is not closed lasts to the line's end.
 std::vector<std::string> split_dump(std::string_view text) {
   std::vector<std::string> parts{""};
   char quote = 0;
@@ -120,8 +120,8 @@ std::vector<std::string> split_dump(std::string_view text) {
   return parts;
 }
 
-// "Kind - name:key=value:key=value", each part in quotes if necessary. nullopt: the text has no
-// " - " and so is not such a line. A part without '=' is a key without a value.
+// Reads "Kind - name:key=value:key=value", each part in quotes if necessary. nullopt: the text has
+// no " - " and so is not such a line. A part without '=' is a key without a value.
 std::optional<DumpLine> read_dump_line(std::size_t number, std::string_view text) {
   constexpr std::string_view kDash = " - ";
   const std::size_t dash = text.find(kDash);

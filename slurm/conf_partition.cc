@@ -117,7 +117,7 @@ base::Status names_key(PartitionConfig& p, std::string_view, std::string_view va
   return {};
 }
 
-// A limit of time, UNLIMITED as no limit.
+// Reads a limit of time, UNLIMITED as no limit.
 template <std::optional<base::Duration> PartitionConfig::*field>
 base::Status limit_key(PartitionConfig& p, std::string_view key, std::string_view value) {
   const base::Result<std::optional<base::Duration>> limit = parse_limit(key, value);
@@ -135,8 +135,8 @@ base::Status partition_over_time_limit(PartitionConfig& p, std::string_view key,
   return status;
 }
 
-// A count that may be UNLIMITED or INFINITE; nullopt means no limit. The field is reset first, so
-// that a DEFAULT line's number can be taken back.
+// Reads a count that may be UNLIMITED or INFINITE; nullopt means no limit. The field is reset
+// first, so that a DEFAULT line's number can be taken back.
 template <std::optional<int> PartitionConfig::*field>
 base::Status count_key(PartitionConfig& p, std::string_view key, std::string_view value) {
   p.*field = std::nullopt;

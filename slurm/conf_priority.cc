@@ -26,7 +26,7 @@ base::Status weight(PriorityParameters& p, std::string_view key, std::string_vie
   return set_integer(p.*field, key, value, {.min = 0, .max = kUint32Max});
 }
 
-// A weight for each resource; those that are not named have 0.
+// Reads a weight for each resource; those that are not named have 0.
 base::Status weight_tres(PriorityParameters& p, std::string_view key, std::string_view value) {
   const base::Result<sched::TresWeights> read = parse_tres_weights(key, value);
   if (!read) return read.error();

@@ -68,7 +68,7 @@ class PartReader {
     return base::Error{kEndsWithOne, std::string{what_} + " " + in_quotes(part_) + ": " + why};
   }
 
-  // "12", "12_3", or "12+5". A delay counts for the jobs behind it too, as recorded.
+  // Reads "12", "12_3", or "12+5". A delay counts for the jobs behind it too, as recorded.
   base::Status read_job(std::string_view word, sched::DependencyTerm& term) const {
     const std::size_t plus = word.find('+');
     const std::optional<sched::JobId> job = parse_job_id(word.substr(0, plus));

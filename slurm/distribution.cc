@@ -36,7 +36,7 @@ std::vector<std::string> parts_of(std::string_view text, char separator) {
   return parts;
 }
 
-// The parts behind the first. SOURCE: recorded: "*" is cyclic for sockets, and for cores what
+// Reads the parts behind the first. SOURCE: recorded: "*" is cyclic for sockets, and for cores what
 // sockets have.
 base::Result<std::string> parse_within(const std::vector<std::string>& parts) {
   constexpr std::array<std::string_view, 3> kKnown = {"block", "cyclic", "fcyclic"};

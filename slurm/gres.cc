@@ -35,7 +35,7 @@ bool is_word(std::string_view word) {
   });
 }
 
-// "[type][:count]" behind the name. Slurm's own rule: a word of digits is the count.
+// Reads "[type][:count]" behind the name. Slurm's own rule: a word of digits is the count.
 base::Result<sched::DeviceCount> parse_count(std::string_view what, std::string_view text,
                                              std::string name,
                                              const std::vector<std::string>& words) {

@@ -86,8 +86,8 @@ class Reader {
   // Counted from 1, as editors count columns.
   std::string here() const { return " at character " + std::to_string(position_ + 1); }
 
-  // One element between commas: text and bracketed groups, at most `names_max` names. Each round of
-  // the loop multiplies the names so far by the values of one part.
+  // Reads one element between commas: text and bracketed groups, at most `names_max` names. Each
+  // round of the loop multiplies the names so far by the values of one part.
   base::Result<std::vector<std::string>> read_element(std::size_t names_max) {
     std::vector<std::string> names{""};
     const std::size_t begin = position_;
@@ -218,8 +218,8 @@ bool are_digits(std::string_view text) {
          std::all_of(text.begin(), text.end(), is_digit);
 }
 
-// The number that a name has within the frame; empty = it is of another frame. A frame's prefix
-// does not end in a digit and its suffix does not begin with one, so it is the whole number.
+// Returns the number that a name has within the frame; empty = it is of another frame. A frame's
+// prefix does not end in a digit and its suffix does not begin with one, so it is the whole number.
 std::string_view number_within(const Frame& frame, std::string_view name) {
   const std::size_t around = frame.prefix.size() + frame.suffix.size();
   if (name.size() <= around || !name.starts_with(frame.prefix) || !name.ends_with(frame.suffix)) {

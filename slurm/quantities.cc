@@ -19,8 +19,8 @@ using std::chrono::seconds;
 // that is 3.2 × 10^15, so sums of several still fit the 64 bits of a Duration.
 constexpr std::int64_t kFieldMax = 100LL * 365 * 24 * 60 * 60;  // seconds of kUnlimited
 
-// A count without a sign and without a unit. Bounded, so that multiplying it by a unit of up to a
-// day is checked easily (read_time, read_offset).
+// Reads a count without a sign and without a unit. Bounded, so that multiplying it by a unit of up
+// to a day is checked easily (read_time, read_offset).
 std::optional<std::int64_t> number(std::string_view text) {
   std::int64_t value = 0;
   const char* const end = text.data() + text.size();
@@ -80,9 +80,9 @@ bool is_unlimited(std::string_view text) {
   return text == "-1" || same_word(text, "infinite") || same_word(text, "unlimited");
 }
 
-// "10", "10minutes": the count with its unit. Without a unit these are seconds, as sbatch(1) has it
-// for --begin. An offset beyond kUnlimited is cut to it, since adding a larger one to an instant
-// would overflow.
+// Reads "10", "10minutes": the count with its unit. Without a unit these are seconds, as sbatch(1)
+// has it for --begin. An offset beyond kUnlimited is cut to it, since adding a larger one to an
+// instant would overflow.
 std::optional<base::Duration> read_offset(std::string_view text) {
   std::size_t digits = 0;
   while (digits < text.size() && text[digits] >= '0' && text[digits] <= '9') ++digits;
@@ -147,8 +147,8 @@ std::optional<base::Instant> midnight_of(std::optional<std::int64_t> year,
   return base::Instant{std::chrono::sys_days{date}};
 }
 
-// A date with or without a time of day behind "T" or "-", in local time as if it were UTC, as is
-// `local`, the present:
+// Reads a date with or without a time of day behind "T" or "-", in local time as if it were UTC, as
+// is `local`, the present:
 // 1. 2026-01-31; the two dashes at fixed places distinguish it from a time of day
 // 2. 1/31/26 or 013126, a day of 2026; without a year the next 1/31 from now on
 std::optional<base::Instant> read_date(std::string_view text, base::Instant local) {

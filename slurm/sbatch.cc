@@ -48,7 +48,7 @@ constexpr std::array<Signal, 16> kSignals = {{{"HUP", 1},
                                               {"URG", 23},
                                               {"XCPU", 24}}};
 
-// "USR1", "sigusr1" or "10"; null: none of them.
+// Finds "USR1", "sigusr1" or "10"; null: none of them.
 const Signal* find_signal(std::string_view text) {
   const std::string_view word = same_word(text.substr(0, 3), "SIG") ? text.substr(3) : text;
   const auto* const found = std::ranges::find_if(kSignals, [&](const Signal& each) {
@@ -147,8 +147,8 @@ struct SbatchOptionActions {
     return count<1>(field, name, std::to_string(*read * unit));
   }
 
-  // "-N 2", "-N 2-4". Minimum and maximum are kept apart until finish(): options that come later
-  // may change either.
+  // Reads "-N 2", "-N 2-4". Minimum and maximum are kept apart until finish(): options that come
+  // later may change either.
   static base::Status nodes(Self self, Text name, Text value, bool) {
     if (value.find_first_of(",:") != Text::npos) {
       return base::invalid_argument(std::string{name} + " " + in_quotes(value) +
@@ -692,7 +692,7 @@ base::Error unknown(std::string_view option) {
   return base::invalid_argument(std::string{option} + ": unknown option");
 }
 
-// The whole name, or, as getopt_long() has it, a beginning that only one name has: "--part".
+// Finds the whole name, or, as getopt_long() has it, a beginning that only one name has: "--part".
 base::Result<const Option*> find_long(std::string_view name) {
   std::vector<const Option*> longer;
   for (const Option& option : kOptions) {
@@ -759,9 +759,9 @@ base::Status SbatchReader::add_option(std::span<const std::string> arguments, st
   return arguments[i][1] == '-' ? add_long(arguments, i) : add_letters(arguments, i);
 }
 
-// "--nodes=2", or "--nodes" with its value in the next word. The value may be empty ("--wrap="):
-// the action decides whether that is a mistake. Messages have the whole name of the option, also if
-// the user has abbreviated it.
+// Reads "--nodes=2", or "--nodes" with its value in the next word. The value may be empty
+// ("--wrap="): the action decides whether that is a mistake. Messages have the whole name of the
+// option, also if the user has abbreviated it.
 base::Status SbatchReader::add_long(std::span<const std::string> arguments, std::size_t& i) {
   const std::string_view word = arguments[i];
   const std::size_t equals = word.find('=');
@@ -777,8 +777,8 @@ base::Status SbatchReader::add_long(std::span<const std::string> arguments, std:
   return add_without_value(option, name, arguments, i);
 }
 
-// "-N2", "-N" with its value in the next word, or several letters that take no value: "-sHN2". A
-// letter that takes a value ends the word, since the rest of it is the value.
+// Reads "-N2", "-N" with its value in the next word, or several letters that take no value:
+// "-sHN2". A letter that takes a value ends the word, since the rest of it is the value.
 base::Status SbatchReader::add_letters(std::span<const std::string> arguments, std::size_t& i) {
   const std::string_view word = arguments[i];
   for (std::size_t at = 1; at < word.size(); ++at) {
@@ -863,8 +863,8 @@ static void drop_unused_per_gpu(BatchOptions& options) {
   request.per_gpu = {};
 }
 
-// One kind of memory. SOURCE: recorded: an option beats a variable of the other kind; two of either
-// contradict each other, also where one stands in the script.
+// Settles one kind of memory. SOURCE: recorded: an option beats a variable of the other kind; two
+// of either contradict each other, also where one stands in the script.
 base::Status SbatchReader::settle_memory(sched::JobRequest& request) const {
   bool is_per_cpu = memory_per_cpu_.has_value();
   if (memory_per_node_ && memory_per_cpu_) {

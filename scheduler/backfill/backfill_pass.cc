@@ -317,7 +317,7 @@ base::Instant BackfillPass::victims_end(const Job& claimant) const {
   return claimant.claim_until - parameters.kill_wait - parameters.message_timeout;
 }
 
-// The nodes of its claim on which victims of it still are.
+// Returns the nodes of its claim on which victims of it still are.
 NodeSet BackfillPass::with_victims(const Job& claimant) const {
   NodeSet nodes = cluster_.no_nodes();
   for_each_rank(cluster_, *claimant.claim, [&](int rank, const NodeAllocation& use) {
@@ -449,7 +449,7 @@ bool BackfillPass::may_start_more(base::Instant now) {
                                     [&](Startable::Kind& kind) { return can_start(kind, now); });
 }
 
-// The records that are still to come, as try_record() would try them.
+// Returns the records that are still to come, as try_record() would try them.
 Startable BackfillPass::list_startable(base::Instant now) const {
   Startable startable;
   for (std::size_t i = plan_->records.size(); i-- > plan_->next;) {
@@ -495,8 +495,8 @@ bool BackfillPass::preempt_mode_is_set() const {
   return cluster_.parameters().gang || cluster_.parameters().preempt_mode != PreemptMode::kOff;
 }
 
-// Nodes of the partition that are not kept for others; which of them are promised is another
-// matter. Valid until the next call.
+// Returns the nodes of the partition that are not kept for others; which of them are promised is
+// another matter. Valid until the next call.
 const NodeSet& BackfillPass::open_nodes(const Try& tried, base::Instant now) {
   if (tried.available == nullptr && !available_) {
     // Kept until claims change. Nothing is withheld in it: unlike in the main pass, promises say
@@ -552,8 +552,8 @@ void BackfillPass::Failures::add(const Need& need, base::Instant until) {
               {need.ripening, need.nodes_min, need.limit, need.nodes, until});
 }
 
-// The first start from then on for which the job's licenses are free; nullopt if there is none. The
-// same instant if it needs none, or they are not planned.
+// Returns the first start from then on for which the job's licenses are free; nullopt if there is
+// none. The same instant if it needs none, or they are not planned.
 std::optional<base::Instant> BackfillPass::with_licenses(const Try& tried,
                                                          std::optional<base::Instant> from) const {
   if (!from || !plans_licenses_of(tried.job)) return from;
@@ -561,9 +561,9 @@ std::optional<base::Instant> BackfillPass::with_licenses(const Try& tried,
   return tried.now_only && free > plan_->now ? std::nullopt : free;
 }
 
-// The first start that place() must look at. Those before `failed_until` are in vain, and need
-// not be gone through one by one if there are nodes enough whichever are promised: the record is
-// counted as tried at the first of them.
+// Returns the first start that place() must look at. Those before `failed_until` are in vain, and
+// need not be gone through one by one if there are nodes enough whichever are promised: the record
+// is counted as tried at the first of them.
 std::optional<base::Instant> BackfillPass::first_start(base::Instant failed_until, int nodes_min,
                                                        bool& counted) {
   Plan& plan = *plan_;

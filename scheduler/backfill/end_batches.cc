@@ -7,8 +7,8 @@ namespace {
 
 constexpr base::Duration kFirstWindow = std::chrono::seconds{30};
 
-// The end of the half minute of Slurm's clock in which a job ends; the middle of the half minute
-// after its end if nothing says what the clock showed.
+// Returns the end of the half minute of Slurm's clock in which a job ends; the middle of the half
+// minute after its end if nothing says what the clock showed.
 base::Instant half_minute_after(const ClusterParameters& parameters, base::Instant end) {
   if (!parameters.recorded_clock) return end + kFirstWindow / 2;
   const base::Instant on_clock = end + *parameters.recorded_clock;
@@ -31,7 +31,7 @@ EndBatches::EndBatches(const Cluster& cluster, const Ends& ends, const NodeSet& 
       from_{from},
       window_{kFirstWindow} {}
 
-// Until when a batch reaches whose first end is this.
+// Returns until when a batch reaches whose first end is this.
 base::Instant EndBatches::window_end(base::Instant first) {
   if (!cluster_.parameters().quirks.ends_come_in_batches) return first + window_;
   if (!windows_begin_) windows_begin_ = half_minute_after(cluster_.parameters(), first);

@@ -11,7 +11,7 @@
 namespace sched::testing {
 namespace {
 
-// "8@60 9@70 " for two jobs in their order, in seconds.
+// Returns "8@60 9@70 " for two jobs in their order, in seconds.
 std::string text_of(const Ends& ends) {
   std::string text;
   for (const Ends::End& end : ends.all()) {

@@ -27,7 +27,7 @@ class LookaheadTest : public ::testing::Test {
   explicit LookaheadTest(const Configuration& configuration = PassWorld::one_partition())
       : world_{configuration} {}
 
-  // A job that has run on these nodes since 0, up to `end`.
+  // Adds a job that has run on these nodes since 0, up to `end`.
   Job& running(std::int64_t id, const std::string& letters, double end,
                const std::string& partition = {}) {
     Job& job = world_.run(id, letters, partition);

@@ -15,8 +15,8 @@ bool needs_no_less(const JobKind& b, const JobKind& a) {
 
 }  // namespace
 
-// The furthest of the refusals that apply: those of a job that needs no more, shares its nodes the
-// same way, and was refused on all of these nodes and maybe others.
+// Returns the furthest of the refusals that apply: those of a job that needs no more, shares its
+// nodes the same way, and was refused on all of these nodes and maybe others.
 std::optional<std::size_t> Refusals::up_to(const Asked& asked) const {
   std::optional<std::size_t> most;
   for (const Refusal& known : all_) {

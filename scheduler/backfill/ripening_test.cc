@@ -10,7 +10,7 @@
 namespace sched::testing {
 namespace {
 
-// "a1 c30 " for two nodes, ripe at 1 and at 30 s.
+// Returns "a1 c30 " for two nodes, ripe at 1 and at 30 s.
 std::string order_of(Ripening& ripening, const EndsWorld& world) {
   std::string order;
   for (std::size_t i = 0; const Ripening::Node* node = ripening.node(i); ++i) {

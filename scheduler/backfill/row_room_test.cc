@@ -26,7 +26,7 @@ class RowRoomTest : public ::testing::Test {
     nodes_.set(0);
     nodes_.set(1);
   }
-  // A job on node a, on these of its cores.
+  // Adds a job on node a, on these of its cores.
   Job& running(std::int64_t id, const std::string& in, std::initializer_list<int> cores) {
     Job& job = world_.run(id, "a", in);
     CoreSet& held = job.allocation.nodes.front().cores;

@@ -126,9 +126,9 @@ void StartEstimates::tell_plans() {
   }
 }
 
-// Nodes that are up and ever fit the job, without those that have refused it a moment ago. As
-// recorded all nodes: Slurm's estimates do not ask what the partition has, what the job's features
-// are, or which nodes are up (8.3).
+// Returns the nodes that are up and ever fit the job, without those that have refused it a moment
+// ago. As recorded all nodes: Slurm's estimates do not ask what the partition has, what the job's
+// features are, or which nodes are up (8.3).
 NodeSet StartEstimates::usable_nodes(const Job& job, PartitionIndex partition, base::Instant now) {
   if (cluster_.parameters().quirks.estimates_use_all_nodes)
     return NodeSet::all(cluster_.node_count());
@@ -183,10 +183,10 @@ void StartEstimates::estimate(const Record& record, base::Instant now) {
   plan.expected.emplace(job->id, std::move(expected));
 }
 
-// When the job is expected, given those before it. For example, A gets n1 until 10:00, B behind it
-// n2 until 12:00, and C wants n1 and could start at 9:00 as far as allocated jobs go. C is put off
-// to 10:00, when A ends. As recorded it is put off to 12:00: Slurm looks at the job before it,
-// which is B, though that has another node.
+// Returns when the job is expected, given those before it. For example, A gets n1 until 10:00, B
+// behind it n2 until 12:00, and C wants n1 and could start at 9:00 as far as allocated jobs go. C
+// is put off to 10:00, when A ends. As recorded it is put off to 12:00: Slurm looks at the job
+// before it, which is B, though that has another node.
 base::Instant StartEstimates::put_off(PartitionIndex partition,
                                       const Lookahead::Answer& answer) const {
   base::Instant taken_until = kNotTaken;

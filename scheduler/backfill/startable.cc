@@ -6,8 +6,8 @@
 namespace sched {
 namespace {
 
-// The part of a request that decides if a job can start now: all but who asks, when and for how
-// long. A field that is missing here would give a job the answer of another one.
+// Returns the part of a request that decides if a job can start now: all but who asks, when and for
+// how long. A field that is missing here would give a job the answer of another one.
 auto size_part(const JobRequest& request) {
   return std::tie(request.min_nodes, request.tasks, request.max_nodes);
 }

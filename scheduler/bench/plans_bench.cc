@@ -26,15 +26,15 @@ std::chrono::minutes up_to_minutes(base::Prng& prng, std::uint64_t most) {
   return std::chrono::minutes{static_cast<std::int64_t>(1 + prng.below(most))};
 }
 
-// A full cluster of `nodes` nodes: two jobs on each, which end within a day; and waiting jobs of
-// one to four nodes.
+// Makes a full cluster of `nodes` nodes: two jobs on each, which end within a day; and waiting jobs
+// of one to four nodes.
 Setup planned_setup(int nodes) {
   Setup made = setup(nodes, SelectType::kConsTres, {partition("p")});
   made.configuration.cluster.scheduler = SchedulerType::kBackfill;
   return made;
 }
 
-// The same where jobs of a second partition may preempt these. There are none.
+// Makes the same where jobs of a second partition may preempt these. There are none.
 Setup preempting_setup(int nodes) {
   Setup made = planned_setup(nodes);
   made.configuration.partitions.push_back(partition("high"));
@@ -44,15 +44,15 @@ Setup preempting_setup(int nodes) {
   return made;
 }
 
-// The same where a node takes no more pods than those of its two jobs, so that each question looks
-// whose pods are gone by then.
+// Makes the same where a node takes no more pods than those of its two jobs, so that each question
+// looks whose pods are gone by then.
 Setup few_pods_setup(int nodes) {
   Setup made = planned_setup(nodes);
   made.pods_max = 2;
   return made;
 }
 
-// The same stacked up to four deep.
+// Makes the same stacked up to four deep.
 Setup gang_setup(int nodes) {
   Setup made = setup(nodes, SelectType::kConsTres, {partition("p", OverSubscribe::kForce, 4)});
   made.configuration.cluster.scheduler = SchedulerType::kBackfill;
@@ -82,8 +82,8 @@ std::vector<JobId> fill_and_queue(World& world, int nodes, int waiting) {
   return running;
 }
 
-// The same of jobs that name no nodes, only tasks, which may lie anywhere: three run for each job
-// that runs, four and more are asked for by those that wait, and a core or two are free.
+// Makes the same of jobs that name no nodes, only tasks, which may lie anywhere: three run for each
+// job that runs, four and more are asked for by those that wait, and a core or two are free.
 std::vector<JobId> fill_with_tasks_and_queue(World& world, int nodes, int waiting) {
   constexpr int kTasks = 3;
   base::Prng prng{6};
@@ -104,8 +104,8 @@ std::vector<JobId> fill_with_tasks_and_queue(World& world, int nodes, int waitin
   return running;
 }
 
-// The same of jobs that need a node's memory rather than its cores: one in two has half of it, and
-// those that wait ask for more than is left.
+// Makes the same of jobs that need a node's memory rather than its cores: one in two has half of
+// it, and those that wait ask for more than is left.
 Setup memory_setup(int nodes) {
   Setup made = planned_setup(nodes);
   made.configuration.cluster.memory = true;
@@ -338,8 +338,8 @@ BENCHMARK(priority)
 
 // --- the simulator ---
 
-// A week of `jobs` jobs on 64 nodes whose partition is stacked up to four deep, every tenth job in
-// a higher tier over it. The work is the same share of the cluster at each size.
+// Makes a week of `jobs` jobs on 64 nodes whose partition is stacked up to four deep, every tenth
+// job in a higher tier over it. The work is the same share of the cluster at each size.
 simulate::Scenario week(int jobs) {
   constexpr int kNodes = 64;
   constexpr std::int64_t kWeekSeconds = 7 * 24 * 3600;

@@ -98,7 +98,7 @@ BENCHMARK(cons_tres_start_labelled)
     ->UseManualTime()
     ->Unit(benchmark::kMillisecond);
 
-// A full cluster of 1,000 nodes and `waiting` waiting jobs of 4 CPUs.
+// Makes a full cluster of 1,000 nodes and `waiting` waiting jobs of 4 CPUs.
 std::unique_ptr<World> blocked(int waiting) {
   auto world =
       std::make_unique<World>(setup(1000, SelectType::kConsTres, {partition("p")}), Timing::kTold);
@@ -154,7 +154,7 @@ BENCHMARK(blocked_pass_unchanged)
 
 // --- gang ---
 
-// Jobs stacked four deep on a quarter as many nodes.
+// Makes the jobs stacked four deep on a quarter as many nodes.
 Setup stacked_four_deep(int jobs) {
   Setup made = setup(jobs / 4, SelectType::kConsTres, {partition("p", OverSubscribe::kForce, 4)});
   made.configuration.cluster.gang = true;
@@ -417,7 +417,7 @@ void arrays(benchmark::State& state) {
 BENCHMARK(arrays)->Name("Arrays")->Arg(1000)->Arg(100000)->UseManualTime()->Unit(
     benchmark::kMicrosecond);
 
-// The jobs of a busy cluster as the API server holds them.
+// Returns the jobs of a busy cluster as the API server holds them.
 std::vector<JobFacts> stored_jobs(const World& world) {
   std::vector<JobFacts> stored;
   for (const JobId id : world.scheduler().jobs()) {

@@ -28,7 +28,7 @@ std::string check_begun_tasks(const JobTable& table) {
 
 }  // namespace
 
-// The first contradiction that is found, in words; "" if there is none.
+// Returns the first contradiction that is found, in words; "" if there is none.
 std::string Engine::check_invariants() {
   turns_->project();
   for (const auto& [order, job] : books_.table().all()) {

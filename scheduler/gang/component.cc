@@ -98,8 +98,8 @@ class Projector {
     }
   }
 
-  // The pods that run in the slot that the lists describe, ascending. A dying job runs whatever the
-  // lists say; jobs over its units do not, whatever the lists say.
+  // Returns the pods that run in the slot that the lists describe, ascending. A dying job runs
+  // whatever the lists say; jobs over its units do not, whatever the lists say.
   timetable::Timeline::PodSet running() const {
     timetable::Timeline::PodSet run;
     run.reserve(slots_.size());

@@ -6,7 +6,7 @@
 namespace sched::gang {
 namespace {
 
-// One bit for each socket, in the place of a core.
+// Returns one bit for each socket, in the place of a core.
 CoreSet sockets_of(const CoreSet& cores, const NodeSpec& node) {
   CoreSet sockets;
   for (int core = cores.next(0); core >= 0; core = cores.next(core + 1)) {

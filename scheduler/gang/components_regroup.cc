@@ -89,8 +89,8 @@ Component& Components::merge(const Closure& closure, base::Instant now) {
   return insert(std::move(merged));
 }
 
-// The members in groups: jobs in one group must still be in one component, jobs of different
-// groups do not.
+// Returns the members in groups: jobs in one group must still be in one component, jobs of
+// different groups do not.
 //
 // 1. A job is contended if it has a rival, or is not where it belongs yet: it waits to join or for
 //    its hole, or it dies. A job that is not contended runs and stays alone.

@@ -50,7 +50,7 @@ void turn(Items& items, const NodePlan& plan, base::Instant at) {
   }
 }
 
-// The first slot that belongs to the plan's cycle alone.
+// Returns the first slot that belongs to the plan's cycle alone.
 std::int64_t cycle_start(const NodePlan& plan) {
   const timetable::Timetable& table = plan.timetable;
   const base::Instant end =
@@ -58,7 +58,7 @@ std::int64_t cycle_start(const NodePlan& plan) {
   return base::slot_of(base::boundary_at_or_after(end, table.slice), table.slice);
 }
 
-// The list of the plan's tracked jobs as of `to`; whole turns of the cycle change nothing.
+// Returns the list of the plan's tracked jobs as of `to`; whole turns of the cycle change nothing.
 Items advanced(const NodePlan& plan, Items items, base::Instant to) {
   const base::Duration slice = plan.timetable.slice;
   const std::int64_t begin = base::slot_of(plan.as_of, slice);
@@ -74,9 +74,9 @@ Items advanced(const NodePlan& plan, Items items, base::Instant to) {
   return items;
 }
 
-// One order out of several that may share jobs: a topological sort in which of the jobs that may
-// come next the first in the job table goes first. Orders that contradict each other leave a
-// circle; then the first job of the table that is left goes first.
+// Returns one order out of several that may share jobs: a topological sort in which of the jobs
+// that may come next the first in the job table goes first. Orders that contradict each other leave
+// a circle; then the first job of the table that is left goes first.
 //
 // For example, n1 lists A, B and n2 lists B, C and n3 lists A, D. A goes first, then B or D may
 // come, and B stands before D in the job table; so the order is A, B, C, D if that is also the

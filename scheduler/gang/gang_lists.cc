@@ -84,7 +84,7 @@ void GangLists::clear_active(List& list) {
   list.active_count = 0;
 }
 
-// The position of the partition's list in lists_; made if it has none yet.
+// Returns the position of the partition's list in lists_; made if it has none yet.
 std::size_t GangLists::list_of(PartitionIndex partition) {
   for (std::size_t i = 0; i < lists_.size(); ++i) {
     if (lists_[i].partition == partition) return i;

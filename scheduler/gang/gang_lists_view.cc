@@ -7,7 +7,7 @@
 
 namespace sched::gang {
 
-// All jobs, list by list from the highest tier down, each list in its order.
+// Returns all jobs, list by list from the highest tier down, each list in its order.
 std::vector<Place> GangLists::places() const {
   std::vector<Place> places;
   for (const List& list : lists_) {

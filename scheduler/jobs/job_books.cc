@@ -8,7 +8,7 @@
 namespace sched {
 namespace {
 
-// One of the two for the whole cluster: SelectType.
+// Makes one of the two for the whole cluster: SelectType.
 std::unique_ptr<Selector> make_selector(const Cluster& cluster) {
   return cluster.parameters().select == SelectType::kLinear ? make_linear_selector(cluster)
                                                             : make_cons_tres_selector(cluster);

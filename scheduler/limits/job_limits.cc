@@ -53,7 +53,7 @@ std::string minutes(base::Duration time) {
   return std::to_string(std::chrono::ceil<std::chrono::minutes>(time).count()) + " minutes";
 }
 
-// "asks for 8 CPUs per node; ": the part of the message that is the job's.
+// Returns "asks for 8 CPUs per node; ": the part of the message that is the job's.
 std::string asks(std::int64_t wanted, Tres kind, const char* each) {
   return "asks for " + std::to_string(wanted) + " " + unit_of(kind) + each + "; ";
 }

@@ -12,7 +12,7 @@ namespace {
 
 using Hit = std::optional<LimitHit>;
 
-// An empty value to refer to, for holders that hold nothing.
+// Returns an empty value to refer to, for holders that hold nothing.
 template <typename T>
 const T& none() {
   static const T kNone{};

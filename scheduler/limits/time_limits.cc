@@ -8,7 +8,7 @@ namespace sched {
 
 namespace {
 
-// The partition's default. With the quirk, that of the partition that the job named first.
+// Returns the partition's default. With the quirk, that of the partition that the job named first.
 std::optional<base::Duration> usual_limit(const Cluster& cluster, const Job& job,
                                           PartitionIndex partition) {
   const std::vector<std::string>& named = job.request->partitions;

@@ -40,7 +40,7 @@ class TimeLimitsTest : public ::testing::Test, public gang::TurnEvents {
     return made;
   }
   PartitionIndex p() const { return cluster_.find_partition("p").value(); }
-  // How many jobs reach their limits by then.
+  // Returns how many jobs reach their limits by then.
   int fire(double t) {
     int reached = 0;
     turns_->go_to(at(t), false);

@@ -19,7 +19,7 @@ std::string_view first_word(std::string_view product) {
   return product.substr(0, end);
 }
 
-// The kind under which the node has what jobs hold as `held`; null: it has none such.
+// Returns the kind under which the node has what jobs hold as `held`; null: it has none such.
 const DeviceKind* renamed(const Devices& all, const DeviceKind& held) {
   const auto find = [&](const auto& is_it) -> const DeviceKind* {
     const auto found = std::ranges::find_if(all, is_it, &DeviceCount::kind);

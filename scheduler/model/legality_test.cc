@@ -11,7 +11,7 @@
 namespace sched {
 namespace {
 
-// A legal configuration: SUSPEND,GANG by partition priority over managed memory.
+// Returns a legal configuration: SUSPEND,GANG by partition priority over managed memory.
 Configuration legal() {
   Configuration c;
   c.cluster.preempt_type = PreemptType::kPartitionPriority;

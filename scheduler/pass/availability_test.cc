@@ -30,7 +30,7 @@ class AvailabilityTest : public ::testing::Test {
     }
     return nodes;
   }
-  // A job that waits in the partition, with a claim on these nodes.
+  // Makes a job that waits in the partition, with a claim on these nodes.
   Job claimant(const std::string& partition, const std::string& names) const {
     Job job;
     job.queued.in.push_back({.partition = in(partition)});

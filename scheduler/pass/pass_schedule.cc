@@ -13,7 +13,7 @@ bool PassSchedule::is_due(base::Instant now) const {
   return has_main_loop() && (books_.version() != seen_version_ || now >= pass_.passed_until());
 }
 
-// The same as is_due(), as an instant.
+// Returns the same as is_due(), as an instant.
 std::optional<base::Instant> PassSchedule::next_due(base::Instant now) const {
   if (queue_.size() == 0) return std::nullopt;
   base::Instant due = full_due();

@@ -67,7 +67,7 @@ class ConstraintParser {
     return std::string{text_.substr(from, at_ - from)};
   }
 
-  // The number behind *, or 0 when there is none.
+  // Returns the number behind *, or 0 when there is none.
   base::Result<int> count() {
     if (!take('*')) return 0;
     int value = 0;
@@ -78,15 +78,15 @@ class ConstraintParser {
     return value;
   }
 
-  // An expression's item: a matching OR, a group, or a feature. Parentheses are one level deep, so
-  // group() reads features and nothing else.
+  // Reads an expression's item: a matching OR, a group, or a feature. Parentheses are one level
+  // deep, so group() reads features and nothing else.
   base::Status item(bool joined_by_or) {
     if (take('[')) return bracket();
     if (take('(')) return group(joined_by_or);
     return feature(joined_by_or, result_.terms_);
   }
 
-  // The next feature; nothing of one with a count, which is kept by itself.
+  // Reads the next feature; nothing of one with a count, which is kept by itself.
   base::Result<std::optional<std::string>> uncounted() {
     std::optional<std::string> plain;
     auto feature_name = name();

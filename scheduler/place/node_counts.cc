@@ -24,8 +24,8 @@ std::optional<std::int64_t> max_nodes(const Cluster& cluster, const JobRequest& 
 
 }  // namespace
 
-// The bounds of 4.1 in their order. A minimum above the maximum is not corrected: the caller
-// refuses the job with the reason that belongs to the bound.
+// Returns the bounds of 4.1 in their order. A minimum above the maximum is not corrected: the
+// caller refuses the job with the reason that belongs to the bound.
 //
 // For example, "-N2-4" in a partition with MaxNodes=3 has min 2, max 3 and req 3.
 NodeCounts node_counts(const Cluster& cluster, const JobRequest& request,

@@ -102,8 +102,8 @@ PlacementOutcome Placement::place(Selector& selector, const PlacementRequest& re
   return std::move(attempt.outcome);
 }
 
-// The same question about the future: the books are a trial's, from which jobs that will have ended
-// have been taken. There is no second try with victims, and no reason to give to users.
+// Asks the same question about the future: the books are a trial's, from which jobs that will have
+// ended have been taken. There is no second try with victims, and no reason to give to users.
 std::optional<Allocation> Placement::will_run(Chooser& books, const WillRunRequest& asked) {
   std::optional<Base> any;  // built for replays alone: a Base holds a whole request
   if (asked.on_any_node) {
@@ -137,8 +137,8 @@ std::optional<Allocation> Placement::will_run(Chooser& books, const WillRunReque
 
 namespace {
 
-// The part of a request that decides which nodes are its base. A field that in_base() reads and
-// that is missing here would give a job the base of another one.
+// Returns the part of a request that decides which nodes are its base. A field that in_base() reads
+// and that is missing here would give a job the base of another one.
 auto base_part(const JobRequest& request) {
   return std::tie(request.tasks_per_node, request.tasks_per_core, request.cpus_per_task,
                   request.min_cpus_per_node, request.sockets_per_node, request.cores_per_socket,
@@ -218,8 +218,8 @@ const Placement::Kept& Placement::bring_up_to_date(Kept& kept, const All& all,
   return kept;
 }
 
-// The usable nodes if the question is about all nodes that are up, which is the common case. Few
-// nodes change between two such questions.
+// Returns the usable nodes if the question is about all nodes that are up, which is the common
+// case. Few nodes change between two such questions.
 const Placement::Kept& Placement::usable_of_up(bool only_idle) {
   return bring_up_to_date(
       only_idle ? usable_idle_ : usable_up_,
@@ -339,7 +339,7 @@ bool Placement::takes_only_idle(const Attempt& attempt) const {
   return !preempt::enabled(cluster_) && !attempt.outcome.sharing.shares_nodes;
 }
 
-// The usable nodes (3.6 steps 4b to 4f). Valid until the next call.
+// Returns the usable nodes (3.6 steps 4b to 4f). Valid until the next call.
 const NodeSet& Placement::usable_nodes(const Attempt& attempt) {
   const PlacementRequest& request = attempt.request;
   const bool exclusive_user = usage_.owns_nodes(request.job, request.partition);
@@ -463,7 +463,7 @@ NodeSet Placement::without_room(const Attempt& attempt) const {
   return full;
 }
 
-// Nodes of the outcome that cannot take the pods that the job would have there.
+// Returns the nodes of the outcome that cannot take the pods that the job would have there.
 NodeSet Placement::overfilled(const Attempt& attempt) const {
   NodeSet nodes = cluster_.no_nodes();
   const PlacementOutcome& outcome = attempt.outcome;
@@ -574,7 +574,7 @@ void Placement::classify(Attempt& attempt) {
 
 namespace {
 
-// "4 GPUs of type a100", "1 nic".
+// Returns "4 GPUs of type a100", "1 nic".
 std::string words_for(const DeviceCount& devices) {
   const bool is_gpu = devices.kind.name == "gpu";
   std::string text = std::to_string(devices.count) + " " + (is_gpu ? "GPU" : devices.kind.name);
@@ -661,8 +661,8 @@ std::string Placement::describe_busy(const Attempt& attempt) {
   return text;
 }
 
-// How many nodes have the devices free that the job asks of each; if none has enough of a kind, how
-// many of it the best one has.
+// Returns how many nodes have the devices free that the job asks of each; if none has enough of a
+// kind, how many of it the best one has.
 std::string Placement::describe_devices() {
   const Devices wanted = least_devices(*base_.request);
   if (wanted.empty()) return "";

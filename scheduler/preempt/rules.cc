@@ -62,8 +62,8 @@ Priority priority_of(const Job& victim) {
   return victim.user_suspended ? Priority{0} : victim.priority;
 }
 
-// Until when the gang may not suspend the job for a higher tier (4.5.2 test 2). The gang does not
-// check candidates, so the exempt time counts here.
+// Returns until when the gang may not suspend the job for a higher tier (4.5.2 test 2). The gang
+// does not check candidates, so the exempt time counts here.
 std::optional<base::Instant> shielded_until(const Cluster& cluster, PartitionIndex partition,
                                             const Job& victim) {
   if (victim.select.victim_mode != PreemptMode::kSuspend) return std::nullopt;

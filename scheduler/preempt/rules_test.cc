@@ -30,7 +30,7 @@ bool preempts(Configuration c, JobRequest first, JobRequest second, std::uint32_
   return ended;
 }
 
-// One node in partitions of two tiers, and two QOS. Victims are canceled.
+// Makes one node in partitions of two tiers, and two QOS. Victims are canceled.
 Configuration cancelling(PreemptType type) {
   const auto one = nodes("n", 1, 1);
   Configuration c = gang_linear({partition("low", one, OverSubscribe::kNo, 1, 1),

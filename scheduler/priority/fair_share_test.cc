@@ -23,7 +23,7 @@ struct User {
   std::int64_t used = 0;
 };
 
-// The factors of the users in thousandths, in their order.
+// Returns the factors of the users in thousandths, in their order.
 std::vector<int> factors(const std::vector<Account>& accounts, const std::vector<User>& users,
                          bool fair_tree, int dampening = 1, bool as_recorded = false) {
   Configuration configuration;

@@ -104,8 +104,8 @@ PriorityTotals::PriorityTotals(const Cluster& cluster) {
   }
 }
 
-// The factors of R9.3, in billionths; above one billion where they are not normalized. Those that
-// follow from the size of the job are 0 unless something weighs them.
+// Returns the factors of R9.3, in billionths; above one billion where they are not normalized.
+// Those that follow from the size of the job are 0 unless something weighs them.
 PriorityFactors priority_factors(const Cluster& cluster, const PriorityTotals& totals,
                                  const JobRequest& request, PartitionIndex partition,
                                  bool was_tested, base::Duration waited,
@@ -147,8 +147,8 @@ std::int64_t fair_share_term(const PriorityParameters& parameters, std::int64_t 
   return term(parameters.weight_fair_share, fair_share_ppb);
 }
 
-// All terms but age and fair share. They change with the request and the configuration only, and
-// are kept with the job from period to period.
+// Returns all terms but age and fair share. They change with the request and the configuration
+// only, and are kept with the job from period to period.
 std::int64_t other_terms(const PriorityParameters& parameters, const PriorityFactors& factors,
                          std::int32_t nice) {
   std::int64_t sum = term(parameters.weight_assoc, factors.association) +

@@ -197,7 +197,7 @@ void Priorities::restore_usage(const UsageState& state, const std::vector<EndedJ
   }
 }
 
-// The table that `sshare` shows. Under the fair tree the effective usage is the part of the
+// Returns the table that `sshare` shows. Under the fair tree the effective usage is the part of the
 // parent's usage, which is what levels are made of; under the classic rule it is U.
 std::vector<ShareView> Priorities::shares() {
   const AccountTree& tree = cluster_.accounts();

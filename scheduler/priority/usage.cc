@@ -32,8 +32,8 @@ double decay_over(base::Duration time, base::Duration half_life) {
 
 }  // namespace
 
-// The first instant after t at which usage goes back to 0, at midnight UTC. nullopt if it never
-// does.
+// Returns the first instant after t at which usage goes back to 0, at midnight UTC. nullopt if it
+// never does.
 std::optional<base::Instant> next_reset(UsageReset reset, base::Instant t) {
   const auto today = std::chrono::floor<days>(t);
   const std::chrono::year_month_day date{today};
@@ -98,7 +98,7 @@ void UsageLedger::add_up() {
   }
 }
 
-// The billing units, in thousandths, that each second of run time is charged.
+// Returns the billing units, in thousandths, that each second of run time is charged.
 std::int64_t UsageLedger::rate_of(const Job& job) const {
   const TresCounts held = held_by(cluster_, job.allocation, *job.partition);
   return billing_milli(cluster_, *job.partition, held);

@@ -72,8 +72,8 @@ bool same_from(const NodePlan& a, const NodePlan& b, base::Instant from) {
   return pods && timetable::same_from(a.timetable, b.timetable, *pods, from);
 }
 
-// The jobs of the node in list order: the members of the node's component in the order of its lists
-// as of `settled`, then the others in job-table order. Sets `component` if there is one.
+// Returns the jobs of the node in list order: the members of the node's component in the order of
+// its lists as of `settled`, then the others in job-table order. Sets `component` if there is one.
 //
 // 1. A job that is not ready holds its nodes and runs nothing yet; it is "never" if it would run
 //    beside a job that it conflicts with, so that its pods are frozen as soon as they are there.
@@ -126,7 +126,7 @@ std::vector<NodePlans::Listed> NodePlans::list(NodeIndex node,
   return members;
 }
 
-// The component's timeline, cut down to the jobs of this node.
+// Returns the component's timeline, cut down to the jobs of this node.
 //
 // 1. List the node's jobs: an entry's position is its pod in the node's timetable.
 // 2. Cut each run of the timeline down to them, cycle first; a node without a component has a cycle
@@ -240,7 +240,7 @@ std::vector<NodePlan> NodePlans::take(base::Instant now, const RunTime& run_time
   return plans;
 }
 
-// When a node that has changed is to be looked at; its plan may turn out to be the same.
+// Returns when a node that has changed is to be looked at; its plan may turn out to be the same.
 std::optional<base::Instant> NodePlans::next_due() const {
   return components_.dirty_nodes().next();
 }

@@ -18,7 +18,7 @@ class Published {
   explicit Published(TrackedGang& gang)
       : gang_{gang}, plans_{gang.stage.cluster, gang.stage.usage, gang.components} {}
 
-  // The plans to be written by now, one line each.
+  // Returns the plans to be written by now, one line each.
   std::string take(double t) {
     gang_.components.project_stale();
     std::string text;

@@ -13,8 +13,8 @@
 namespace sched {
 namespace {
 
-// When the job may start at the earliest: its begin time, or the end of its requeue delay. A job
-// that waits for an instant is in no queue, so it blocks none behind it.
+// Returns when the job may start at the earliest: its begin time, or the end of its requeue delay.
+// A job that waits for an instant is in no queue, so it blocks none behind it.
 base::Instant eligible_from(const Job& job) {
   return std::max(job.request->begin_time.value_or(job.submit_time),
                   job.not_before.value_or(base::Instant::min()));
@@ -89,7 +89,7 @@ std::optional<std::string> Admission::refused_at_submit(const JobRequest& reques
   return message;
 }
 
-// The key of 3.3, worked out when the job enters the queue. As long as it waits only
+// Returns the key of 3.3, worked out when the job enters the queue. As long as it waits only
 // new_priority() changes it.
 QueueRecord Admission::record_of(Job& job, PartitionIndex partition) const {
   const Partition& where = cluster_.partition(partition);

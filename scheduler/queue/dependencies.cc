@@ -22,7 +22,7 @@ bool names_nobody(const DependencyTerm& term) {
   return term.kind == DependencyKind::kSingleton || term.job.number() == 0;
 }
 
-// The tasks of an array that wait as the array, or that no record is kept of.
+// Returns the tasks of an array that wait as the array, or that no record is kept of.
 const ArrayFacts* array_of(const JobBooks& books, JobId task) {
   if (!task.is_task()) return nullptr;
   const Job* array = books.find(task.array());
@@ -63,7 +63,7 @@ std::string what_has_failed(const DependencyTerm& term) {
 
 }  // namespace
 
-// The first term that is open, or, if the job can never start, the first that has failed.
+// Returns the first term that is open, or, if the job can never start, the first that has failed.
 std::string dependency_message(const Job& job) {
   const std::vector<DependencyTerm>& terms = job.request->dependency.terms;
   const bool failed = state_of(job.terms, job.request->dependency.any) == TermState::kFailed;

@@ -71,7 +71,7 @@ void JobQueue::configure(const Cluster& cluster) {
   }
 }
 
-// A single lane unless preempt/qos is on.
+// Returns a single lane unless preempt/qos is on.
 std::size_t JobQueue::lane_of(const Job& job, const Cluster& cluster) const {
   if (lanes_.size() == 1) return 0;
   const auto qos = cluster.find_qos(job.request->qos);

@@ -38,7 +38,7 @@ bool before_key(const Key& a, const Key& b) {
 
 }  // namespace
 
-// The block in which the record is, or into which it belongs. REQUIRES: there is one.
+// Returns the block in which the record is, or into which it belongs. REQUIRES: there is one.
 std::size_t SortedRecords::block_of(const QueueRecord& record) const {
   const auto found = std::partition_point(blocks_.begin(), blocks_.end(), [&](const Block& block) {
     return before(block.back(), record);
@@ -89,8 +89,8 @@ bool SortedRecords::erase(const QueueRecord& record) {
   return true;
 }
 
-// The block first, by its last record, then the record in it. The key need not be there: any key
-// with the fields that the order looks at is a place between two records.
+// Finds the block first, by its last record, then the record in it. The key need not be there: any
+// key with the fields that the order looks at is a place between two records.
 SortedRecords::Position SortedRecords::behind(const QueueRecord& key) const {
   const auto found = std::partition_point(blocks_.begin(), blocks_.end(), [&](const Block& block) {
     return !before(key, block.back());

@@ -17,7 +17,7 @@
 namespace sched {
 namespace {
 
-// How long slurmctld's threads have run when a recording begins. slurmctld itself is 1.5 s
+// Returns how long slurmctld's threads have run when a recording begins. slurmctld itself is 1.5 s
 // old, 2.45 s with accounting, or where jobs take turns is started soon before the first slice;
 // with accounting its threads begin 0.6 s later.
 base::Duration age_of_slurmctld(const Cluster& cluster) {
@@ -261,8 +261,8 @@ base::Duration ReplayEngine::grace_time(const Job& victim) const {
   return victim.replay.notice ? base::Duration{0} : Engine::grace_time(victim);
 }
 
-// When the thread of sched/builtin that estimates starts runs next: on a grid that begins with
-// slurmctld, not with the clock.
+// Returns when the thread of sched/builtin that estimates starts runs next: on a grid that begins
+// with slurmctld, not with the clock.
 base::Instant ReplayEngine::next_estimates() const {
   const base::Duration interval = estimates_interval(cluster_.parameters());
   const base::Duration age = age_of_slurmctld(cluster_);

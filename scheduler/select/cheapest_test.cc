@@ -111,8 +111,8 @@ class RandomDuel {
   static std::set<std::string> victims(const Placed& placed) {
     return {placed.victims.begin(), placed.victims.end()};
   }
-  // Jobs with a core under the allocation: in SUSPEND mode these are the victims, which no list
-  // names (7.6.5).
+  // Returns the jobs with a core under the allocation: in SUSPEND mode these are the victims, which
+  // no list names (7.6.5).
   std::set<std::string> stacked_upon(const Allocation& allocation) const {
     std::set<std::string> under;
     for (const std::string& name : jobs_) {
@@ -124,8 +124,8 @@ class RandomDuel {
     }
     return under;
   }
-  // The cost of the cheapest set of jobs without which the job finds idle cores, over all 2^n sets.
-  // Without the victims the job must not lie over any job that stays.
+  // Returns the cost of the cheapest set of jobs without which the job finds idle cores, over all
+  // 2^n sets. Without the victims the job must not lie over any job that stays.
   std::optional<VictimCost> brute_force(const Ask& ask) {
     std::optional<VictimCost> best;
     for (unsigned set = 0; set < 1U << jobs_.size(); ++set) {

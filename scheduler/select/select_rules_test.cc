@@ -22,7 +22,7 @@ class SelectRules : public ::testing::Test {
     driver_ = std::make_unique<Driver>(c_, std::move(nodes), make_replay());
     return *driver_;
   }
-  // Where it starts, "" while it waits.
+  // Returns where it starts, "" while it waits.
   std::string submit(const JobRequest& request) {
     const base::Instant now = at(static_cast<double>(request.id.number()));
     driver_->step(now, Submit{request});

@@ -31,7 +31,7 @@ const Placement* placement_at(const JobHistory& job, base::Instant t) {
   return nullptr;
 }
 
-// The sum of the parts of its spans that lie within [from, to).
+// Returns the sum of the parts of its spans that lie within [from, to).
 base::Duration run_time(const Placement& placement, base::Instant from, base::Instant to) {
   base::Duration sum{0};
   for (const RunSpan& span : placement.spans) sum += run_time(span, from, to);
@@ -53,8 +53,8 @@ const WaitNote* wait_note(const JobHistory& job, base::Instant t) {
   return own == nullptr && job.with_array ? last_of(*job.with_array) : own;
 }
 
-// The row that squeue would have shown at t: nothing before the submission and from the end on. Its
-// reason is the last one that was noted by then.
+// Returns the row that squeue would have shown at t: nothing before the submission and from the end
+// on. Its reason is the last one that was noted by then.
 std::optional<QueueRow> queue_row(const JobHistory& job, base::Instant t) {
   if (!job.submitted || *job.submitted > t || (job.ended && *job.ended <= t)) return std::nullopt;
   QueueRow row;

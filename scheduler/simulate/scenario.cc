@@ -62,7 +62,7 @@ std::string_view state_name(sched::JobState state) {
   return "UNKNOWN";
 }
 
-// The compact states of squeue's ST column.
+// Returns the compact states of squeue's ST column.
 std::string_view state_code(sched::JobState state) {
   switch (state) {
     case sched::JobState::kPending:

@@ -27,8 +27,8 @@ class ToldRun {
     report_.outcomes.resize(scenario.jobs.size());
   }
 
-  // One step of the report for each input of the recording, with everything that follows from it at
-  // that instant.
+  // Makes one step of the report for each input of the recording, with everything that follows from
+  // it at that instant.
   ToldReport run() && {
     for (const Input& input : scenario_.inputs) {
       now_ = input.at;

@@ -6,7 +6,7 @@
 
 namespace sched::testing {
 
-// One socket of single-threaded cores, and more memory than tests ask for.
+// Returns one socket of single-threaded cores, and more memory than tests ask for.
 NodeSpec node(const std::string& name, int cpus) {
   NodeSpec spec;
   spec.name = name;
@@ -15,7 +15,7 @@ NodeSpec node(const std::string& name, int cpus) {
   return spec;
 }
 
-// "n1" to "n5" for nodes("n", 1, 5).
+// Returns "n1" to "n5" for nodes("n", 1, 5).
 std::vector<NodeSpec> nodes(const std::string& prefix, int first, int last, int cpus) {
   std::vector<NodeSpec> all;
   for (int i = first; i <= last; ++i) all.push_back(node(prefix + std::to_string(i), cpus));

@@ -319,7 +319,7 @@ JobRequest random_request(base::Prng& prng, JobId id, const RandomWorld& world, 
   return request;
 }
 
-// One change as an administrator makes it, applied while jobs wait and run.
+// Makes one change as an administrator makes it, applied while jobs wait and run.
 Configuration random_change(base::Prng& prng, const RandomWorld& world) {
   RandomWorld changed = world;
   Configuration& c = changed.configuration;

@@ -83,7 +83,7 @@ bool TrackedGang::runs(std::int64_t id, double t) {
   return components.runs_at(stage.job(id), at(t));
 }
 
-// The nodes whose timetables would be looked at for a write; asking takes them.
+// Takes the nodes whose timetables would be looked at for a write; asking takes them.
 std::string TrackedGang::dirty_nodes() {
   components.project_stale();
   std::string text;

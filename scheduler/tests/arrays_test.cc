@@ -42,7 +42,7 @@ class Arrays : public ::testing::Test {
   void end(JobId id, JobState verdict = JobState::kCompleted) {
     tell(JobGone{id, verdict, verdict == JobState::kCompleted ? 0 : 1});
   }
-  // Each task's state: R, P (waits by itself), w (with the array), and what it ended as.
+  // Returns each task's state: R, P (waits by itself), w (with the array), and what it ended as.
   std::string tasks(std::int64_t array) {
     const JobView whole = driver.view(array);
     std::string states;

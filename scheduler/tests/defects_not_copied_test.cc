@@ -39,7 +39,7 @@ void run(Driver& driver, double t, const JobRequest& request) {
   driver.step(at(t), Pass{});
 }
 
-// One letter for each job: R runs, S is suspended, "-" is neither.
+// Returns one letter for each job: R runs, S is suspended, "-" is neither.
 std::string states(const Driver& driver, const std::vector<std::int64_t>& ids) {
   std::string text;
   for (const std::int64_t id : ids) {

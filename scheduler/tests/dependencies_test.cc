@@ -35,7 +35,7 @@ class Dependencies : public ::testing::Test {
   }
   bool runs(std::int64_t id) const { return driver.view(id).state == JobState::kRunning; }
   Reason reason(std::int64_t id) const { return driver.view(id).reason; }
-  // The last word on the job.
+  // Returns the last word on the job.
   std::string message(std::int64_t id) {
     std::string sentence;
     for (const Decision& decision : driver.take_log()) {

@@ -37,8 +37,8 @@ class LimitsTest : public RuleTest {
   Limits& lab() { return c_.accounts[1].limits; }
   Limits& ada() { return c_.users[0].limits; }
 
-  // A job of tasks_count tasks. Any number of nodes may hold them: limits on CPUs and memory then
-  // decide alone.
+  // Returns a job of tasks_count tasks. Any number of nodes may hold them: limits on CPUs and
+  // memory then decide alone.
   JobRequest tasks(std::int64_t id, int tasks_count, const std::string& user = "ada") {
     JobRequest request = with_tasks(job(id, 1), tasks_count);
     request.nodes_given = false;

@@ -27,7 +27,7 @@ class PriorityTest : public RuleTest {
       driver_ = std::make_unique<Driver>(c_, two_, is_told_ ? make_replay() : Scheduler{Options{}});
     return *driver_;
   }
-  // A job of this user in the user's default account.
+  // Returns a job of this user in the user's default account.
   static JobRequest of(const std::string& user, std::int64_t id, int nodes_count) {
     JobRequest request = job(id, nodes_count, "p");
     request.user = user;

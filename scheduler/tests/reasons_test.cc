@@ -21,7 +21,7 @@ class Reasons : public ::testing::Test {
     made.cluster.gang = false;
     return made;
   }
-  // The last word on the job after the requests, in order, and one pass. Sets `reason` too.
+  // Returns the last word on the job after the requests, in order, and one pass. Sets `reason` too.
   std::string told(const std::vector<JobRequest>& requests, std::int64_t of) {
     Driver driver{c, four, make_replay()};
     for (const JobRequest& request : requests) driver.step(at(1), Submit{request});

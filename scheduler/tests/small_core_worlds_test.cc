@@ -222,7 +222,7 @@ class CoreModel {
     }
     return 0;
   }
-  // The first node that suffices, or both; the lowest cores.
+  // Returns the first node that suffices, or both; the lowest cores.
   static Units pick(Units free, Shape shape) {
     Units picked = 0;
     int nodes = 0;
@@ -249,7 +249,7 @@ class CoreModel {
       jobs.insert(jobs.end(), list[false].begin(), list[false].end());
       return jobs;
     }
-    // The shadows over the low partition.
+    // Returns the shadows over the low partition.
     std::set<int> running_high() const {
       std::set<int> ids;
       for (const CoreJob* job : list[true]) {
@@ -522,7 +522,7 @@ class CorePlayer final : public SmallWorldPlayer {
   }
   void model_tick() override { model_.tick(); }
   void model_end(int id) override { model_.end(id); }
-  // The cores that the scheduler gave the job, as the model writes them.
+  // Returns the cores that the scheduler gave the job, as the model writes them.
   Units units_of(int id) const {
     Units units = 0;
     const JobView view = driver().view(id);
@@ -535,7 +535,7 @@ class CorePlayer final : public SmallWorldPlayer {
     }
     return units;
   }
-  // The first thing in which scheduler and model differ, or empty.
+  // Returns the first thing in which scheduler and model differ, or empty.
   std::string differs() const override {
     for (const CoreJob& job : model_.jobs()) {
       const std::string name = "job " + std::to_string(job.id);

@@ -184,7 +184,7 @@ class Model {
     std::vector<ModelJob*> list[2];  // of the low and of the high partition
     std::set<int> shadows;           // over the low partition at its last rebuild
 
-    // The shadows over the low partition.
+    // Returns the shadows over the low partition.
     std::set<int> running_high() const {
       std::set<int> ids;
       for (const ModelJob* job : list[true]) {
@@ -212,7 +212,7 @@ class Model {
       return std::find(list.begin(), list.end(), &job) != list.end();
     });
   }
-  // All groups on the job's nodes become one, without the job. Their lists are merged: the job that
+  // Makes all groups on the job's nodes one, without the job. Their lists are merged: the job that
   // was submitted first goes first, of those that are next in their groups.
   Group& merge(const ModelJob& job) {
     std::vector<std::vector<ModelJob*>> lists;

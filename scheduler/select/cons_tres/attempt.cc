@@ -311,8 +311,8 @@ std::optional<Attempt::Found> Attempt::test_rows(const CoreView& base) {
   return std::nullopt;
 }
 
-// The tests in their order; each takes cores away from what the one before it offered, so a job
-// that does not fit in test 2 fits in none after it.
+// Makes the tests in their order; each takes cores away from what the one before it offered, so a
+// job that does not fit in test 2 fits in none after it.
 std::optional<Attempt::Found> Attempt::find() {
   CoreView idle{occupancy_};
   idle.subtract_busy();
@@ -401,8 +401,8 @@ bool Attempt::give_devices(Allocation& allocation) const {
   return true;
 }
 
-// The answer for the books as they are at this moment. A search for victims calls it again and
-// again while its trial takes jobs out, so nothing is kept here that follows from the jobs; the
+// Returns the answer for the books as they are at this moment. A search for victims calls it again
+// and again while its trial takes jobs out, so nothing is kept here that follows from the jobs; the
 // memo learns of them from the occupancy's log.
 std::optional<Allocation> Attempt::run(const AttemptOptions& options) {
   // The results of prepare() depend on the extra row; everything else of an attempt stays the same

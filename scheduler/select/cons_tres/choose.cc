@@ -168,7 +168,7 @@ bool weighs_devices(const Shape& shape) {
   return !shape.kinds.empty() && (shape.whole_nodes || counts_over_nodes(shape));
 }
 
-// The end of the run of neighbors that begins here.
+// Returns the end of the run of neighbors that begins here.
 int run_end(const Offer& offer, const ChoiceRequest& request, int begin) {
   // Often all nodes offer something.
   const bool all = offer.count() == offer.nodes().size();
@@ -404,8 +404,8 @@ bool largest_suffice(const Offer& offer, const Shape& shape) {
   return std::accumulate(cpus.begin(), end, std::int64_t{0}) >= shape.min_cpus;
 }
 
-// One try. The order of the choosers is that of 4.8: busy nodes first, which --contiguous excludes,
-// then the least loaded, then best fit.
+// Makes one try. The order of the choosers is that of 4.8: busy nodes first, which --contiguous
+// excludes, then the least loaded, then best fit.
 std::vector<Chosen> choose_once(const Offer& offer, const ChoiceRequest& request) {
   if (!can_hold(offer, request)) return {};
   if (request.idle_last != nullptr && !request.shape.contiguous) return busy_first(offer, request);

@@ -77,7 +77,7 @@ class Narrowing {
     return kind.is_gpu ? cpus_for_each_gpu(shape_) : 0;
   }
 
-  // The most that the job takes of the kind on a node; 0 = any number.
+  // Returns the most that the job takes of the kind on a node; 0 = any number.
   int most_of(const KindDemand& kind) const {
     if (shape_.whole_nodes) return 0;
     return kind.per_node > 0 ? kind.per_node : kind.of_job;

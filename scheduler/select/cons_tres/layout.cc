@@ -316,8 +316,8 @@ std::optional<CoreSet> pick_cores(const Shape& shape, const NodeFacts& node, con
   return sockets;
 }
 
-// The job's part on one node. Whole-node jobs take all cores whatever their tasks need (4.11 step
-// 5). nullopt: the whole attempt fails (R4.22), though the node was offered.
+// Returns the job's part on one node. Whole-node jobs take all cores whatever their tasks need
+// (4.11 step 5). nullopt: the whole attempt fails (R4.22), though the node was offered.
 std::optional<NodeAllocation> allocate_node(const Shape& shape, const NodeFacts& node,
                                             const CoreSet& free, int cores_max,
                                             const NodeTasks& tasks, std::int64_t free_memory) {

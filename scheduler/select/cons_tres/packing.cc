@@ -92,9 +92,9 @@ void Packing::begin() {
   for (std::vector<RowJob*>& jobs : on_node_) jobs.clear();
 }
 
-// The order of R4.11: the job's first core in the cluster, then the CPUs that it asked for. Two
-// jobs with one key begin on the same core, so they are in different rows, by which order_equals()
-// tells them apart.
+// Returns the order of R4.11: the job's first core in the cluster, then the CPUs that it asked for.
+// Two jobs with one key begin on the same core, so they are in different rows, by which
+// order_equals() tells them apart.
 Packing::Key Packing::key_of(const RowJob& job) {
   const RankCores& first = job.nodes.front();
   return {.rank = first.rank, .core = first.cores.next(0), .cpus = job.cpus};
@@ -185,7 +185,7 @@ void Packing::order_equals(std::size_t begin, std::size_t end, const Rows& rows)
   for (auto entry = first; entry != last; ++entry) entry->unknown = true;
 }
 
-// The rows in which jobs before it hold some of its cores.
+// Returns the rows in which jobs before it hold some of its cores.
 std::uint64_t Packing::blocked_for(const RowJob& job, std::size_t index) const {
   std::uint64_t blocked = 0;
   for (const RankCores& node : job.nodes) {
@@ -198,12 +198,12 @@ std::uint64_t Packing::blocked_for(const RowJob& job, std::size_t index) const {
   return blocked;
 }
 
-// The packing of R4.11, without doing again what cannot have changed. It goes through the entries
-// in the order in which a packing from scratch would put the jobs. A job whose surroundings are as
-// before, and for which each row in front of its own is still known to be blocked, stays where it
-// is; so do nearly all. For the others it looks at the jobs before it on the same nodes and takes
-// the first row that they do not block. If that is another row than before, the jobs behind it on
-// these nodes must be looked at too.
+// Does the packing of R4.11, without doing again what cannot have changed. It goes through the
+// entries in the order in which a packing from scratch would put the jobs. A job whose surroundings
+// are as before, and for which each row in front of its own is still known to be blocked, stays
+// where it is; so do nearly all. For the others it looks at the jobs before it on the same nodes
+// and takes the first row that they do not block. If that is another row than before, the jobs
+// behind it on these nodes must be looked at too.
 //
 // For example, A, B and C overlap on one node, in this order, and D is elsewhere. When A has left,
 // B and C are unknown, and their rows are looked for among the jobs before them on the node; if B

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kNodes = 7, kCores = 4;
 
-// The cores that each row holds, in the order of the rows.
+// Returns the cores that each row holds, in the order of the rows.
 std::string text_of(PartitionRows& rows) {
   std::string text;
   for (int i = 0; i < rows.count(); ++i) {

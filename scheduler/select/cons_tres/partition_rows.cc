@@ -230,8 +230,8 @@ bool PartitionRows::replay() {
   return true;
 }
 
-// The jobs by their first core and the CPUs that they asked for; equal ones as they stand: by row,
-// then by arrival.
+// Returns the jobs by their first core and the CPUs that they asked for; equal ones as they stand:
+// by row, then by arrival.
 std::vector<RowJob*> PartitionRows::packing_order(std::vector<RowJob*> jobs) const {
   using Key = std::tuple<int, int, int, std::size_t, std::int64_t>;
   std::vector<std::pair<Key, RowJob*>> order;
@@ -300,7 +300,7 @@ void PartitionRows::remember(RowJob& job, std::vector<Row>::const_iterator row) 
   }
 }
 
-// The same rows in the same order, without jobs. Their arrays come from earlier packings.
+// Returns the same rows in the same order, without jobs. Their arrays come from earlier packings.
 std::vector<PartitionRows::Row> PartitionRows::empty_rows(const std::vector<Row>& like) {
   std::vector<Row> rows;
   for (const Row& row : like) {

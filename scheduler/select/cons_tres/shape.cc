@@ -38,7 +38,7 @@ void resolve_threads(const ClusterParameters& cluster, const JobRequest& asked, 
   }
 }
 
-// Every kind that the job names, with what it wants of it.
+// Returns every kind that the job names, with what it wants of it.
 std::vector<KindDemand> kinds_of(const JobRequest& asked) {
   std::vector<KindDemand> kinds;
   const auto add = [&](const Devices& devices, int KindDemand::*field) {

@@ -324,8 +324,8 @@ Allocation Linear::allocate(const SelectRequest& request, const Ranks& chosen) c
   return allocation;
 }
 
-// The three questions of 3.8: could it ever run, could it run when some jobs have gone, and where
-// does it run now.
+// Asks the three questions of 3.8: could it ever run, could it run when some jobs have gone, and
+// where does it run now.
 SelectOutcome Linear::select(const SelectRequest& request) {
   if (shares_devices(*request.job->request)) return {};
   SelectOutcome outcome;

@@ -8,7 +8,7 @@
 namespace sched::cons_tres::testing {
 namespace {
 
-// "0-2,5".
+// Returns "0-2,5".
 std::string show_cores(const CoreSet& cores) {
   std::string text;
   for (int core = cores.next(0); core >= 0;) {
