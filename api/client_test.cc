@@ -18,7 +18,7 @@ using nlohmann::json;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// The body of a refusal, as the server sends it.
+// Returns the body of a refusal, as the server sends it.
 std::string status_json(int code, const std::string& reason, const std::string& message) {
   return json{{"kind", "Status"}, {"code", code}, {"reason", reason}, {"message", message}}.dump();
 }

@@ -90,7 +90,7 @@ class IntegrationTest : public testing::TestWithParam<Wire> {
     return transport.ok() ? std::move(*transport) : nullptr;
   }
 
-  // A small one of our kinds, with a spec, a status, and a default.
+  // Returns a small one of our kinds, with a spec, a status, and a default.
   static Partition partition(const std::string& name, std::int32_t tier = 1) {
     Partition out;
     out.metadata.name = name;

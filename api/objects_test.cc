@@ -34,7 +34,7 @@ void expect_round_trip(const json& document) {
   EXPECT_EQ(*again, *object);
 }
 
-// The whole sentence that a user would see.
+// Returns the whole sentence that a user would see.
 template <typename T>
 std::string error_of(const json& document) {
   const auto object = decode<T>(document);
@@ -137,8 +137,8 @@ TEST(Decode, IgnoresUnknownFieldsAndTreatsNullAndEmptyNamesAsAbsent) {
   EXPECT_EQ(*partition, want);
 }
 
-// Every field of a Job once. Times have microseconds where the API has them, and whole seconds
-// where Kubernetes' own types are used (conditions).
+// Returns every field of a Job once. Times have microseconds where the API has them, and whole
+// seconds where Kubernetes' own types are used (conditions).
 json full_job() {
   return json::parse(R"({
     "apiVersion": "kubegang.io/v1alpha1", "kind": "Job",

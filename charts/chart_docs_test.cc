@@ -68,8 +68,8 @@ TEST_F(Chart, TheSchemaDescribesEveryValue) {
 
 using Ordered = nlohmann::ordered_json;
 
-// A field of a CRD as a schema of values: without what only API servers understand. A quantity is a
-// text or a number; fields that are not known are refused.
+// Returns a field of a CRD as a schema of values: without what only API servers understand. A
+// quantity is a text or a number; fields that are not known are refused.
 Ordered schema_of_values(const Ordered& field) {
   static const Strings kOfServersOnly{"format", "default", "anyOf"};
   Ordered out = Ordered::object();

@@ -142,7 +142,7 @@ void check_whole(const Objects& objects, const std::string& options) {
   EXPECT_TRUE(policies.empty()) << "not bound: " << *policies.begin();
 }
 
-// The text of a file; a failure of the test if it cannot be read.
+// Returns the text of a file; a failure of the test if it cannot be read.
 std::string read(const std::string& path) {
   std::ifstream file{path};
   EXPECT_TRUE(file) << path;
@@ -151,7 +151,7 @@ std::string read(const std::string& path) {
   return text.str();
 }
 
-// The first document of a YAML file.
+// Returns the first document of a YAML file.
 json read_yaml(const std::string& path) {
   const auto documents = devcluster::read_yaml_file(path);
   EXPECT_TRUE(documents.ok()) << documents.error().message;

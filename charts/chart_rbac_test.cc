@@ -15,8 +15,8 @@ namespace {
 
 using Rules = std::map<std::string, Strings>;  // "jobs.kubegang.io/status" → its verbs
 
-// "jobs.kubegang.io/status", as kubectl and the document write it; the group goes before the
-// subresource.
+// Returns "jobs.kubegang.io/status", as kubectl and the document write it; the group goes before
+// the subresource.
 std::string kubectl_name(const std::string& group, const std::string& resource) {
   if (group.empty()) return resource;
   const std::size_t slash = resource.find('/');
@@ -44,7 +44,7 @@ Rules rules_of(const json& role) {
   return rules;
 }
 
-// The tables under headings such as "### `ClusterRole/kubegang-agent`".
+// Returns the tables under headings such as "### `ClusterRole/kubegang-agent`".
 std::map<std::string, Rules> documented_rules() {
   std::map<std::string, Rules> roles;
   std::string role;

@@ -33,7 +33,7 @@ TEST_F(Chart, CrdsAreOursAndStay) {
   }
 }
 
-// The command line of a container, as the program gets it.
+// Returns the command line of a container, as the program gets it.
 std::vector<std::string> arguments_of(const json& workload) {
   std::vector<std::string> arguments;
   for (std::string argument : workload["spec"]["template"]["spec"]["containers"][0]["args"]) {
@@ -88,7 +88,7 @@ TEST_F(Chart, AgentUnderstandsItsCommandLineAndFindsTheOperatorsLease) {
   }
 }
 
-// The pods of both programs and that of `helm test`.
+// Returns the pods of both programs and that of `helm test`.
 std::map<std::string, json> pod_specs(const Objects& objects) {
   return {{"operator", find(objects, "Deployment/kubegang-operator")["spec"]["template"]["spec"]},
           {"agent", find(objects, "DaemonSet/kubegang-agent")["spec"]["template"]["spec"]},

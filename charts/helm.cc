@@ -82,7 +82,7 @@ std::vector<nlohmann::json> render(const std::string& options) {
   return objects;
 }
 
-// "Deployment/kubegang-operator". The namespace is not in it; check_whole() adds it.
+// Returns "Deployment/kubegang-operator". The namespace is not in it; check_whole() adds it.
 std::string id_of(const nlohmann::json& object) {
   return object.value("kind", "") + "/" +
          object.value("/metadata/name"_json_pointer, std::string{});

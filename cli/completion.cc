@@ -28,7 +28,7 @@ struct Possibilities {
   bool files = false;
 };
 
-// The command of this name; null if there is none.
+// Returns the command of this name; null if there is none.
 CLI::App* command_named(CLI::App& app, const std::string& name) {
   const auto is_it = [&](const CLI::App* command) { return command->get_name() == name; };
   const std::vector<CLI::App*> found = app.get_subcommands(is_it);
@@ -82,7 +82,7 @@ const CLI::Option* value_option(const CLI::App& command, const std::string& word
   return option != nullptr && !option->get_type_name().empty() ? option : nullptr;
 }
 
-// The values that an option allows, which CLI11 keeps only in the text of its type:
+// Returns the values that an option allows, which CLI11 keeps only in the text of its type:
 // "TEXT:{json,wide}".
 Words choices_of(const CLI::Option& option) {
   Words words;
@@ -110,8 +110,8 @@ Words names_in(const Session& session, const std::string& ns) {
   return words;
 }
 
-// Jobs that a command may still be about, with their states. A job that belongs to a batch Job is
-// offered under both names.
+// Returns the jobs that a command may still be about, with their states. A job that belongs to a
+// batch Job is offered under both names.
 Words unfinished_jobs(const Session& session) {
   Words words;
   const base::Result<kube::ObjectList<kube::Job>> list =

@@ -70,7 +70,7 @@ class Replay {
     settle(now);
   }
 
-  // The jobs on each node, by name.
+  // Returns the jobs on each node, by name.
   std::map<std::string, std::set<sched::JobId>> jobs_on_nodes(base::Instant now) {
     std::map<std::string, std::set<sched::JobId>> jobs;
     for_each_use(now, [&](sched::JobId id, const std::string& node, const sched::CoreSet&) {
@@ -78,7 +78,7 @@ class Replay {
     });
     return jobs;
   }
-  // The jobs on each core, by "n1:0".
+  // Returns the jobs on each core, by "n1:0".
   std::map<std::string, std::set<sched::JobId>> jobs_on_cores(base::Instant now) {
     std::map<std::string, std::set<sched::JobId>> jobs;
     for_each_use(now, [&](sched::JobId id, const std::string& node, const sched::CoreSet& cores) {
@@ -95,7 +95,7 @@ class Replay {
       return view && view->completing;
     });
   }
-  // A line for each job that holds nodes and is not on its way out: "3 R n1:0-3 n2:0-3".
+  // Returns a line for each job that holds nodes and is not on its way out: "3 R n1:0-3 n2:0-3".
   std::string show(base::Instant now) {
     std::string text;
     for (const sched::JobId id : driver_.scheduler().jobs()) {

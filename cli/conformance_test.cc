@@ -46,7 +46,7 @@ const std::map<std::string, KnownDifference>& known_differences() {
   return kKnown;
 }
 
-// "0-3,7" as numbers. Compared as a set, the way of writing it is of no meaning.
+// Returns "0-3,7" as numbers. Compared as a set, the way of writing it is of no meaning.
 std::set<int> numbers(const std::string& ranges) {
   std::set<int> all;
   for (const std::string& range : slurm::split(ranges, ',')) {
@@ -74,8 +74,8 @@ Json comparable_start(const Json& start) {
   return {start.at("job"), start.at("partition"), nodes, devices};
 }
 
-// A step as it is compared: starts in order, victims and suspended jobs as sets. Victims of one
-// pass have no order that anything depends on.
+// Returns a step as it is compared: starts in order, victims and suspended jobs as sets. Victims of
+// one pass have no order that anything depends on.
 Json comparable(const Json& step) {
   Json starts = Json::array();
   for (const Json& start : step.value("start", Json::array())) {
@@ -345,7 +345,7 @@ Names explain(const RecordingPlay& replay) {
 
 const std::filesystem::path kAttribution = kRecordings / "quirks.txt";
 
-// "recording: quirk quirk" for each recording that differs in production's mode.
+// Returns "recording: quirk quirk" for each recording that differs in production's mode.
 std::map<std::string, Names> attribution() {
   const base::Result<std::string> text = read_file(kAttribution.string(), kScenarioBytesMax);
   EXPECT_TRUE(text.ok()) << kAttribution;

@@ -43,7 +43,7 @@ std::string head(const std::string& name, const std::string& summary) {
          roff(name + " - " + summary) + "\n";
 }
 
-// One option as a tagged paragraph (.TP): names and type in the first line, the text below,
+// Returns one option as a tagged paragraph (.TP): names and type in the first line, the text below,
 // indented.
 std::string option_item(const CLI::Option& option) {
   const std::string value =
@@ -64,7 +64,7 @@ constexpr const char* kTail =
     ".SH EXIT STATUS\n0; 1 when it failed, with a sentence on standard error; 2 when the command "
     "line is wrong.\n";
 
-// The other pages. .BR prints the name bold and the section behind it in roman.
+// Returns the other pages. .BR prints the name bold and the section behind it in roman.
 // Commas between the pages and none behind the last, as man-pages(7) asks.
 std::string see_also(CLI::App& app, const std::string& except) {
   std::string text = ".SH SEE ALSO\n";
@@ -92,9 +92,9 @@ std::string overview(CLI::App& app) {
 
 }  // namespace
 
-// "" if there is no such command. The pages are made from the table of commands, so they cannot say
-// other than --help.
-// tools/dist writes a file for each page; none is in the repository.
+// Returns "" if there is no such command. The pages are made from the table of commands, so they
+// cannot say other than --help. tools/dist writes a file for each page; none is in the
+// repository.
 std::string man_page(CLI::App& app, const std::string& name) {
   if (name.empty()) return overview(app);
   const auto is_it = [&](const CLI::App* command) { return command->get_name() == name; };

@@ -406,7 +406,7 @@ std::size_t distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-// "; did you mean X?" for a word that is nearly one of the others, else "".
+// Returns "; did you mean X?" for a word that is nearly one of the others, else "".
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& others) {
   constexpr std::size_t kTypoMax = 2;
   const std::string* nearest = nullptr;

@@ -45,8 +45,8 @@ ScenarioInputs::ScenarioInputs(const YamlFile& file, simulate::Scenario& scenari
   known_nodes_.insert(node_names_.begin(), node_names_.end());
 }
 
-// The kind of an input: the one key that names one. If there is none, the message names the first
-// key that is not t: most likely it is a misspelled kind.
+// Returns the kind of an input: the one key that names one. If there is none, the message names the
+// first key that is not t: most likely it is a misspelled kind.
 base::Result<std::string> ScenarioInputs::kind_of(const Entries& entries,
                                                   const Place& place) const {
   std::string kind;
@@ -363,7 +363,7 @@ base::Result<simulate::Happening> ScenarioInputs::node_state(const RawInput& inp
   return simulate::Happening{std::move(change)};
 }
 
-// A line of scontrol. Three forms are understood; a scheduler does not need the rest.
+// Reads a line of scontrol. Three forms are understood; a scheduler does not need the rest.
 // 1. reconfigure
 // 2. update PartitionName=…: the configuration with one partition changed
 // 3. update JobId=…: the request with some fields changed
@@ -472,9 +472,9 @@ base::Result<simulate::Happening> ScenarioInputs::scontrol_job(
   return simulate::Happening{std::move(update)};
 }
 
-// One KEY=VALUE of `scontrol update JobId`. 4294967293 is Slurm's largest priority: the two numbers
-// above it mean "not set" and "infinite". The keys are those of the recordings; any other is
-// refused with their list. Names are checked against the configuration of this instant, with all
+// Reads one KEY=VALUE of `scontrol update JobId`. 4294967293 is Slurm's largest priority: the two
+// numbers above it mean "not set" and "infinite". The keys are those of the recordings; any other
+// is refused with their list. Names are checked against the configuration of this instant, with all
 // updates before it.
 base::Status ScenarioInputs::update_job(const slurm::KeyValue& key,
                                         sched::JobRequest& request) const {

@@ -7,7 +7,7 @@ namespace {
 
 using std::chrono::seconds;
 
-// A file around these inputs; its first input is on line 8.
+// Returns a file around these inputs; its first input is on line 8.
 std::string file_with(const std::string& inputs) {
   return "nodes:\n"
          "- {name: 'n[1-2]', cores: 4, memory: 8000}\n"

@@ -89,7 +89,7 @@ std::int64_t cpus_of(const simulate::Scenario& scenario) {
   return cpus;
 }
 
-// The same jobs, as they were served and as they would be.
+// Returns the same jobs, as they were served and as they would be.
 std::string comparison(const RecordedPast& past, const simulate::Scenario& scenario,
                        const simulate::WhatIf& result) {
   const std::int64_t cpus = cpus_of(scenario);
@@ -140,7 +140,7 @@ int what_if(const SimulateOptions& options, const std::vector<base::Instant>& at
   return kExitOk;
 }
 
-// The jobs of the trace beside those of the scenario, which says on which cluster they run.
+// Returns the jobs of the trace beside those of the scenario, which says on which cluster they run.
 // Both files name themselves in their errors: the trace's reader with a line, add_trace() without
 // one, since it speaks of all jobs.
 base::Status add_swf(const SimulateOptions& options, simulate::Scenario& scenario) {

@@ -22,7 +22,7 @@ bool is_same_secret(std::string_view a, std::string_view b) {
   return differs == 0;
 }
 
-// The value of a cookie; "" if the header has none of that name.
+// Returns the value of a cookie; "" if the header has none of that name.
 std::string_view cookie(std::string_view header, std::string_view name) {
   while (!header.empty()) {
     std::string_view pair = header.substr(0, header.find(';'));

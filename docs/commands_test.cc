@@ -38,7 +38,7 @@ std::string text_of(const fs::path& path) {
   return text.str();
 }
 
-// The pages for users and administrators; docs/design is for developers.
+// Returns the pages for users and administrators; docs/design is for developers.
 std::vector<fs::path> pages() {
   std::vector<fs::path> found{kTree / "README.md", kTree / "charts/kubegang/README.md"};
   for (const char* folder : {"docs", "docs/integrations"}) {
@@ -101,8 +101,8 @@ bool is_program(const std::string& word) {
   return kPrograms.contains(word) || cli::is_slurm_command(word) || word.starts_with("build/bin/");
 }
 
-// The lines of a page's blocks of code: fenced ones of shells, and indented ones. Where one line of
-// a block has a prompt, the others are what is printed.
+// Returns the lines of a page's blocks of code: fenced ones of shells, and indented ones. Where one
+// line of a block has a prompt, the others are what is printed.
 std::vector<Words> blocks_of(const std::string& page) {
   std::vector<Words> blocks;
   std::optional<Words> block;

@@ -44,7 +44,7 @@ void check(const std::string& name, const std::string& text) {
   EXPECT_TRUE(read(path) == text) << path << " is out of date: run `make reference`";
 }
 
-// A cell of a table: one line, without characters that end it.
+// Returns a cell of a table: one line, without characters that end it.
 std::string cell(std::string text) {
   std::replace(text.begin(), text.end(), '\n', ' ');
   for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) {
@@ -58,14 +58,14 @@ std::string scalar(const YAML::Node& node, const char* key) {
   return node[key] ? node[key].as<std::string>() : std::string{};
 }
 
-// A value as YAML in one line, for defaults.
+// Returns a value as YAML in one line, for defaults.
 std::string one_line(const YAML::Node& node) {
   YAML::Emitter out;
   out << YAML::Flow << node;
   return out.c_str();
 }
 
-// "string", "list of integer", "one of `A`, `B`"; "integer, 1 to 5; default 1".
+// Returns "string", "list of integer", "one of `A`, `B`"; "integer, 1 to 5; default 1".
 std::string type_of(const YAML::Node& schema) {
   std::string type = scalar(schema, "type");
   if (type == "array") type = "list of " + type_of(schema["items"]);
@@ -197,7 +197,7 @@ struct Family {
   std::set<std::string> labels{};
 };
 
-// The metrics of one program, from its page in Prometheus' text format.
+// Returns the metrics of one program, from its page in Prometheus' text format.
 std::map<std::string, Family> families(const std::string& page) {
   std::map<std::string, Family> found;
   std::istringstream lines{page};

@@ -226,8 +226,8 @@ KnownFields with_objects(std::string_view name, const KnownFields* of_each,
   return fields;
 }
 
-// The token of the next page, "" if there is none. A look at the characters of the answer: the
-// objects are passed over.
+// Returns the token of the next page, "" if there is none. A look at the characters of the answer:
+// the objects are passed over.
 std::string next_token(const base::Result<Response>& response) {
   static const KnownFields kFields = [] {
     KnownFields fields;

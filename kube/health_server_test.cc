@@ -60,7 +60,7 @@ class HealthServerTest : public testing::Test {
     return ::send(socket.get(), text.data(), text.size(), MSG_NOSIGNAL) ==
            static_cast<ssize_t>(text.size());
   }
-  // All that comes until the server hangs up.
+  // Returns all that comes until the server hangs up.
   static std::string receive(const os::FileDescriptor& socket) {
     std::string text;
     char piece[1024];

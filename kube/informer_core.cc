@@ -134,7 +134,7 @@ base::Duration InformerCore::not_served() {
   return *options_.unserved_retry;
 }
 
-// One session. Events are handled while it runs; this function returns when it has ended.
+// Runs one session. Events are handled while it runs; this function returns when it has ended.
 base::Duration InformerCore::watch(std::stop_token stop) {
   const base::Duration began = clock_.monotonic();
   bool event_seen = false;

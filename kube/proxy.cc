@@ -166,8 +166,8 @@ class Conversation {
     return bytes;
   }
 
-  // The address of the proxy without its password, and why.
-  // kUnavailable: another try may reach the proxy at a better moment.
+  // Returns the address of the proxy without its password, and why. kUnavailable: another try may
+  // reach the proxy at a better moment.
   Error refused(const std::string& why) const {
     return {Code::kUnavailable, "the proxy " + proxy_.text() + " refused: " + why};
   }

@@ -14,14 +14,14 @@ struct BioDeleter {
   void operator()(BIO* bio) const { BIO_free(bio); }
 };
 
-// A BIO that reads `pem` in place, without a copy.
+// Returns a BIO that reads `pem` in place, without a copy.
 std::unique_ptr<BIO, BioDeleter> reader(std::string_view pem) {
   return std::unique_ptr<BIO, BioDeleter>{
       BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size()))};
 }
 
-// The epoch for a time that OpenSSL cannot read: as an end it is long past, so the certificate
-// counts as expired.
+// Returns the epoch for a time that OpenSSL cannot read: as an end it is long past, so the
+// certificate counts as expired.
 base::Instant instant_of(const ASN1_TIME* time) {
   std::tm parts{};
   if (ASN1_TIME_to_tm(time, &parts) != 1) return base::Instant{};
@@ -30,8 +30,8 @@ base::Instant instant_of(const ASN1_TIME* time) {
 
 }  // namespace
 
-// All certificates of the text, in its order: a client's own comes first, those of its issuers
-// follow.
+// Returns all certificates of the text, in its order: a client's own comes first, those of its
+// issuers follow.
 base::Result<std::vector<CertificatePointer>> parse_certificates(std::string_view pem) {
   const auto bio = reader(pem);
   std::vector<CertificatePointer> out;

@@ -47,7 +47,7 @@ Result<std::string> read_config_file(const std::string& path) {
 
 namespace {
 
-// A scalar of YAML's core schema; what is quoted is a string.
+// Returns a scalar of YAML's core schema; what is quoted is a string.
 nlohmann::json json_of_scalar(const YAML::Node& node) {
   // yaml-cpp tags a quoted scalar with "!": "007" must stay a string and not become a number.
   if (node.Tag() != "!") {
@@ -65,8 +65,8 @@ nlohmann::json json_of_scalar(const YAML::Node& node) {
 constexpr int kExtensionValuesMax = 10'000;
 constexpr int kExtensionDepthMax = 100;
 
-// The tree of YAML as JSON.
-// `left` is how many values may still be made; below 0 what is returned is incomplete.
+// Returns the tree of YAML as JSON. `left` is how many values may still be made; below 0 what is
+// returned is incomplete.
 nlohmann::json json_of(const YAML::Node& node, int depth, int& left) {
   if (depth > kExtensionDepthMax) left = -1;
   if (left < 0 || --left < 0) return nullptr;
@@ -195,7 +195,7 @@ class Reader {
     return value && value.IsScalar() ? value.Scalar() : std::string{};
   }
 
-  // The first file that names one.
+  // Returns the first file that names one.
   std::string current_context() const {
     for (const Kubeconfig& file : files_) {
       if (std::string name = text(file.root, "current-context"); !name.empty()) return name;
@@ -203,7 +203,7 @@ class Reader {
     return {};
   }
 
-  // The entry of a list "<kind>s" of {name, <kind>}.
+  // Returns the entry of a list "<kind>s" of {name, <kind>}.
   std::optional<Entry> named(const std::string& kind, const std::string& name) const {
     for (const Kubeconfig& file : files_) {
       if (!file.root.IsMap()) continue;
@@ -217,7 +217,7 @@ class Reader {
     return std::nullopt;
   }
 
-  // The first that is not empty.
+  // Returns the first that is not empty.
   static const std::string& first_of(const std::string& a, const std::string& b) {
     return a.empty() ? b : a;
   }
@@ -227,8 +227,8 @@ class Reader {
     return node.IsMap() && node[field] && !node[field].IsNull();
   }
 
-  // The server and how to trust it. A server of the command line keeps the certificate authority of
-  // the file, as with kubectl.
+  // Returns the server and how to trust it. A server of the command line keeps the certificate
+  // authority of the file, as with kubectl.
   static base::Status read_cluster(const Entry& cluster, const ConfigOverrides& overrides,
                                    TransportConfig& config) {
     config.server = first_of(overrides.server, text(cluster.node, "server"));
@@ -404,7 +404,7 @@ Result<TransportConfig> read_all(const std::vector<Kubeconfig>& files,
   }
 }
 
-// "" for a variable that is not set, like one that is empty.
+// Returns "" for a variable that is not set, like one that is empty.
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? std::string{} : std::string{value};

@@ -20,8 +20,8 @@ base::Result<TransportConfig> parse(const std::string& text,
   return parse_kubeconfig(text, "/etc/kube/config", "/etc/kube", overrides);
 }
 
-// A kubeconfig with one cluster and one user, whose fields are given as YAML. Context dev has both,
-// context bare has no user, context lost names a cluster that does not exist.
+// Returns a kubeconfig with one cluster and one user, whose fields are given as YAML. Context dev
+// has both, context bare has no user, context lost names a cluster that does not exist.
 std::string config_with(const std::string& cluster, const std::string& user) {
   return R"(
 apiVersion: v1
@@ -198,7 +198,7 @@ TEST(ParseKubeconfig, ReadsWhatKubeloginWrites) {
   EXPECT_EQ(config->exec->cluster_config_json, R"({"audience":"6dae42f8","id":"007","retries":3})");
 }
 
-// The text of a configuration whose plugin is given that value of an extension.
+// Returns the text of a configuration whose plugin is given that value of an extension.
 std::string with_extension(const std::string& value) {
   return config_with(
       kServer + ", extensions: [{name: client.authentication.k8s.io/exec, extension: " + value +

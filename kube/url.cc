@@ -6,7 +6,7 @@
 namespace kube {
 namespace {
 
-// The port of a URL that names none; 0 = a scheme that is not known here.
+// Returns the port of a URL that names none; 0 = a scheme that is not known here.
 int default_port(std::string_view scheme) {
   if (scheme == "https") return 443;
   if (scheme == "http") return 80;

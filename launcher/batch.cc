@@ -98,7 +98,7 @@ BatchOptions read_options(std::span<const std::string> words) {
   return options;
 }
 
-// The words of the first line as the kernel takes them, then the file of the script.
+// Returns the words of the first line as the kernel takes them, then the file of the script.
 std::vector<std::string> command_of(const std::string& script, const std::string& path,
                                     const std::vector<std::string>& arguments) {
   std::string line = script.substr(2, script.find('\n') - 2);
@@ -264,7 +264,7 @@ class Batch {
     if (mask) ::umask(static_cast<mode_t>(std::strtoul(mask->c_str(), nullptr, kOctal)));
   }
 
-  // Those of the other pods.
+  // Returns those of the other pods.
   base::Status take_launchers() {
     if (options_.key.empty()) return {};
     auto tls = Tls::from_file(options_.key);

@@ -66,8 +66,8 @@ Channel::Outcome Channel::shake_hands() {
   return waits ? Outcome::kWait : Outcome::kEnd;
 }
 
-// One piece of a plain stream, or all that TLS has taken from the socket already: of that epoll
-// knows nothing.
+// Reads one piece of a plain stream, or all that TLS has taken from the socket already: of that
+// epoll knows nothing.
 Channel::Outcome Channel::receive() {
   std::array<char, kChunkBytesMax> bytes{};
   do {

@@ -54,7 +54,7 @@ std::string link_text(const std::string& path) {
   return size <= 0 ? "" : std::string{text, static_cast<std::size_t>(size)};
 }
 
-// The folders of the processes of this program and user in our own cgroup.
+// Returns the folders of the processes of this program and user in our own cgroup.
 std::vector<std::string> own_processes() {
   std::vector<std::string> folders;
   const std::string cgroup = text_of_file("/proc/self/cgroup");
@@ -107,7 +107,7 @@ int no_launcher() {
   return complain("the job's launcher is not found in this container: has the job ended?");
 }
 
-// One command to the launcher, and its answer. A launcher that ends meanwhile has obeyed.
+// Sends one command to the launcher, and its answer. A launcher that ends meanwhile has obeyed.
 int ask_launcher(Message message) {
   const std::string address = steps_address_soon();
   const std::size_t colon = address.find(':');

@@ -35,7 +35,7 @@ int show_hostlist(const std::string& list) {
   return 0;
 }
 
-// The folders of PATH behind the one that this program is in.
+// Returns the folders of PATH behind the one that this program is in.
 std::optional<std::string> next_scontrol() {
   const std::string own = own_directory();
   const char* path = std::getenv("PATH");

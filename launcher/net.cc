@@ -67,7 +67,7 @@ socklen_t local_address(const std::string& name, sockaddr_un& address) {
   return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
 }
 
-// The first address of that kind in an answer; "" if there is none.
+// Returns the first address of that kind in an answer; "" if there is none.
 std::string first_of(const unsigned char* answer, int size, ns_type type) {
   ns_msg message;
   if (ns_initparse(answer, size, &message) != 0) return "";

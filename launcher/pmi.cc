@@ -22,7 +22,7 @@ std::string field_of(const std::vector<Field>& fields, std::string_view name) {
   return {};
 }
 
-// "cmd=put key=a value=b", PMI-1.
+// Reads "cmd=put key=a value=b", PMI-1.
 std::vector<Field> fields_of_line(std::string_view line) {
   std::vector<Field> fields;
   while (!line.empty()) {
@@ -37,7 +37,7 @@ std::vector<Field> fields_of_line(std::string_view line) {
   return fields;
 }
 
-// "cmd=kvs-put;key=a;value=b;;c;", PMI-2: a semicolon of a value is doubled.
+// Reads "cmd=kvs-put;key=a;value=b;;c;", PMI-2: a semicolon of a value is doubled.
 std::vector<Field> fields_of_message(std::string_view message) {
   std::vector<Field> fields;
   std::string name;

@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kOurPrefix = "KUBEGANG_";
 constexpr const char* kClusterName = "kubegang";  // as scontrol and sacct show it
 
-// One NAME=VALUE a line, \n for a line break.
+// Writes one NAME=VALUE a line, \n for a line break.
 Environment variables_of(const std::string& lines) {
   Environment all;
   std::string entry;

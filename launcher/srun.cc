@@ -340,7 +340,7 @@ class Srun {
 
   static std::string job_id() { return variable("SLURM_JOB_ID").value_or("0"); }
 
-  // "" if the step has no such task, or no place yet.
+  // Returns "" if the step has no such task, or no place yet.
   std::string node_of(std::uint32_t rank) const {
     if (rank >= layout_.places.size()) return "";
     return node_name(layout_.nodes[layout_.places[rank]]);

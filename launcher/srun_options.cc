@@ -141,8 +141,8 @@ base::Status set_number(std::optional<int>& field, std::string_view option, std:
   return {};
 }
 
-// "minutes", "minutes:seconds", "hours:minutes:seconds", "days-hours", "days-hours:minutes" and so
-// on. SOURCE: srun(1), --time; 0 means no limit.
+// Reads "minutes", "minutes:seconds", "hours:minutes:seconds", "days-hours", "days-hours:minutes"
+// and so on. SOURCE: srun(1), --time; 0 means no limit.
 base::Status set_time(const std::string& value, SrunOptions& options) {
   constexpr std::int64_t kHours = 24;
   constexpr std::int64_t kSixty = 60;
@@ -228,8 +228,8 @@ Packing packing_of(const SrunOptions& options) {
   return is_free ? Packing::kFewest : options.packing;
 }
 
-// "2", "2-4", with k and m. SOURCE: Slurm's verify_node_count(); of a job's step the nodes are
-// there already, so as many are taken as there may be.
+// Reads "2", "2-4", with k and m. SOURCE: Slurm's verify_node_count(); of a job's step the nodes
+// are there already, so as many are taken as there may be.
 base::Status set_nodes(const std::string& value, SrunOptions& options) {
   const auto count_of = [](std::string_view text) -> std::optional<int> {
     constexpr std::int64_t kThousand = 1024;
@@ -254,7 +254,7 @@ base::Status set_nodes(const std::string& value, SrunOptions& options) {
   return {};
 }
 
-// A number with a unit or without. SOURCE: srun(1), --mem: it is taken and has no effect.
+// Reads a number with a unit or without. SOURCE: srun(1), --mem: it is taken and has no effect.
 base::Status check_memory(std::string_view name, std::string_view value, SrunOptions& options) {
   if (!options.memory.empty() && options.memory != name) {
     return base::Error{slurm::kEndsWithOne, "--mem and --mem-per-cpu exclude each other"};
@@ -377,7 +377,7 @@ base::Status apply(const Option& option, const std::string& value, SrunOptions& 
   return {};
 }
 
-// The whole name, or, as getopt_long() has it, a beginning that only one name has.
+// Finds the whole name, or, as getopt_long() has it, a beginning that only one name has.
 const Option* find_long(std::string_view name) {
   const auto found = std::ranges::find(kOptions, name, &Option::name);
   if (found != kOptions.end()) return &*found;
@@ -400,7 +400,7 @@ base::Error missing_value(const std::string& word) {
   return no_option(word + ": a value is missing");
 }
 
-// "--name=value", "--name value", "--name".
+// Reads "--name=value", "--name value", "--name".
 base::Status read_long(std::span<const std::string> words, std::size_t& i, SrunOptions& options) {
   const std::string& word = words[i];
   const std::size_t equals = word.find('=');
@@ -415,7 +415,7 @@ base::Status read_long(std::span<const std::string> words, std::size_t& i, SrunO
   return apply(*option, words[++i], options);
 }
 
-// "-n4", "-n 4", "-lu"; as with getopt, an optional value is joined to its letter.
+// Reads "-n4", "-n 4", "-lu"; as with getopt, an optional value is joined to its letter.
 base::Status read_letters(std::span<const std::string> words, std::size_t& i,
                           SrunOptions& options) {
   const std::string& word = words[i];
@@ -484,7 +484,7 @@ std::optional<int> number_in(const Variable& variable, const char* name) {
   return value ? std::optional{*value} : std::nullopt;
 }
 
-// The indexes of the nodes that -x names; those that the job does not have do not matter.
+// Returns the indexes of the nodes that -x names; those that the job does not have do not matter.
 base::Result<std::vector<std::uint32_t>> excluded_of(const std::string& nodelist,
                                                      const std::vector<std::string>& all) {
   std::vector<std::uint32_t> excluded;

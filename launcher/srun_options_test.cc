@@ -106,7 +106,7 @@ TEST(SrunOptions, WhatIsNotThereIsRefusedByName) {
   EXPECT_THAT(refusal({"--mem=1G", "--mem-per-cpu=1G", "a"}), HasSubstr("exclude each other"));
 }
 
-// A job of three nodes, whose script is on n1.
+// Returns a job of three nodes, whose script is on n1.
 std::map<std::string, std::string> job() {
   return {{"SLURM_JOB_NODELIST", "n[1-3]"}, {"SLURMD_NODENAME", "n1"}};
 }

@@ -17,7 +17,7 @@ std::uint32_t slots_in(const StepRequest& request, std::uint32_t cpus) {
   return slots;
 }
 
-// The nodes of a step, in the job's order: those that it must be on, then the first of
+// Returns the nodes of a step, in the job's order: those that it must be on, then the first of
 // `candidates`. Empty: too few.
 std::vector<std::uint32_t> choose(const StepRequest& request,
                                   const std::vector<std::uint32_t>& candidates) {
@@ -40,15 +40,15 @@ std::vector<std::uint32_t> choose(const StepRequest& request,
   return chosen;
 }
 
-// The CPUs of a node that the step may have now.
+// Returns the CPUs of a node that the step may have now.
 std::uint32_t free_cpus(const StepRequest& request, const NodeRoom& room) {
   if (request.overlaps) return room.cpus;
   if (request.is_exact) return room.cpus - std::min(room.used, room.cpus);
   return room.used == 0 ? room.cpus : 0;
 }
 
-// The nodes of a step that hold its tasks now: the first with room, or else those with the most
-// room.
+// Returns the nodes of a step that hold its tasks now: the first with room, or else those with the
+// most room.
 std::vector<std::uint32_t> nodes_now(const StepRequest& request, std::span<const NodeRoom> rooms) {
   const bool may_crowd = request.overcommits && !request.is_exact;
   std::vector<std::uint32_t> candidates;
@@ -112,7 +112,7 @@ std::optional<StepPlacement> place_now(const StepRequest& request,
   return placement;
 }
 
-// One task on each node in turn that has CPUs left, and on all when none has.
+// Puts one task on each node in turn that has CPUs left, and on all when none has.
 std::vector<std::uint32_t> deal(std::uint32_t tasks, const std::vector<std::uint32_t>& slots) {
   std::vector<std::uint32_t> order;
   std::vector<std::uint32_t> counts(slots.size());
@@ -146,8 +146,8 @@ std::vector<std::uint32_t> fill(std::uint32_t tasks, const std::vector<std::uint
   return places;
 }
 
-// One task on each node in turn, as long as it has CPUs. If there are more tasks than CPUs, each
-// node takes as many more as it would be if they were spread evenly.
+// Puts one task on each node in turn, as long as it has CPUs. If there are more tasks than CPUs,
+// each node takes as many more as it would be if they were spread evenly.
 std::vector<std::uint32_t> deal_in_turn(std::uint32_t tasks,
                                         const std::vector<std::uint32_t>& slots) {
   const std::uint64_t all = std::accumulate(slots.begin(), slots.end(), std::uint64_t{0});
@@ -198,7 +198,7 @@ std::vector<std::uint32_t> deal_planes(const StepRequest& request,
   return order;
 }
 
-// Each rank where it was arranged to be. The nodes of the step are those that it must be on.
+// Puts each rank where it was arranged to be. The nodes of the step are those that it must be on.
 std::vector<std::uint32_t> arrange(const StepRequest& request) {
   std::vector<std::uint32_t> nodes = request.required;
   std::ranges::sort(nodes);

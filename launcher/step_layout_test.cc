@@ -15,7 +15,7 @@ std::vector<NodeRoom> rooms(const std::vector<std::uint32_t>& cpus) {
   return all;
 }
 
-// "0 0 1": the node of each rank; "wait", "launchers", or why it never can be.
+// Returns "0 0 1": the node of each rank; "wait", "launchers", or why it never can be.
 std::string placed(const StepRequest& request, const std::vector<NodeRoom>& nodes) {
   const StepDecision decision = place_step(request, nodes);
   if (const auto* no = std::get_if<StepIsImpossible>(&decision)) return no->message;

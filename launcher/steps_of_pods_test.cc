@@ -200,7 +200,7 @@ TEST_F(StepsOfPods, ATaskOnAnyNodeMayAskForSteps) {
   EXPECT_EQ(addresses[0], hub_->address() + "\n");
   const std::string address = addresses[2].substr(0, addresses[2].size() - 1);
   EXPECT_NE(address, hub_->address());
-  // A megabyte there and back.
+  // Sends a megabyte there and back.
   const std::string bytes(1'000'000, 'x');
   StepRequest request{.tasks = 1, .nodes = 1, .required = {1}, .programs = {{"cat"}}};
   const auto inner = ask(request, address);
@@ -544,7 +544,7 @@ class StepsOfPmix : public StepsOfPods {
     request.environment = {"SLURM_JOB_ID=1001"};
     return request;
   }
-  // The programs of this kind that this process has started, and that have not ended.
+  // Returns the programs of this kind that this process has started, and that have not ended.
   static int services() {
     int count = 0;
     for (const std::string& name : names_in("/proc")) {

@@ -23,7 +23,7 @@ const Tls& owner_of(SSL* connection) {
   return *static_cast<const Tls*>(SSL_get_app_data(connection));
 }
 
-// The key in the form in which OpenSSL takes keys of TLS 1.3.
+// Returns the key in the form in which OpenSSL takes keys of TLS 1.3.
 SSL_SESSION* session_of(SSL* connection) {
   const std::string& key = owner_of(connection).key();
   SSL_SESSION* const session = SSL_SESSION_new();

@@ -43,8 +43,8 @@ std::vector<std::string_view> words_of(std::string_view line, char separator) {
   return words;
 }
 
-// The name of the program without its folder. Only what needs no escapes in JSON and no thought in
-// a table.
+// Returns the name of the program without its folder. Only what needs no escapes in JSON and no
+// thought in a table.
 std::string step_name(std::string_view program) {
   program.remove_prefix(program.rfind('/') + 1);
   std::string name{program.substr(0, kUsageNameBytesMax)};

@@ -32,7 +32,7 @@ using base::Error;
 
 constexpr int kDestroyPauseMillisMax = 20;  // between two looks at a dying cgroup
 
-// "" if the file is not there: a cgroup may go at any moment.
+// Returns "" if the file is not there: a cgroup may go at any moment.
 std::string read_file(const std::string& path) {
   std::ifstream in{path};
   std::ostringstream text;
@@ -63,7 +63,7 @@ std::vector<std::string> subdirectories(const std::string& path) {
   return found;
 }
 
-// The directory and all below it, parents before children: breadth first.
+// Returns the directory and all below it, parents before children: breadth first.
 std::vector<std::string> tree(const std::string& path) {
   std::vector<std::string> found;
   if (!cgroup_exists(path)) return found;
@@ -78,7 +78,7 @@ std::string freeze_file(CgroupVersion version, const std::string& path) {
   return path + (version == CgroupVersion::kV1 ? "/freezer.state" : "/cgroup.freeze");
 }
 
-// The path of our own cgroup in the hierarchy, from /proc/self/cgroup: "/" when unknown.
+// Returns the path of our own cgroup in the hierarchy, from /proc/self/cgroup: "/" when unknown.
 // A line is ID:CONTROLLERS:PATH; the line of v2 has no controllers.
 std::string own_cgroup(CgroupVersion version) {
   std::istringstream lines{read_file("/proc/self/cgroup")};

@@ -112,7 +112,7 @@ ApiAnswer empty_schema() {
                                {"paths", Json::object()}})};
 }
 
-// A name that no other record has.
+// Returns a name that no other record has.
 std::string name_of(const Record& record) {
   std::string name = record.job_uid + "-" + std::to_string(record.restart);
   if (record.task) name += "-" + std::to_string(*record.task);
@@ -142,8 +142,8 @@ ApiAnswer list_of_records(const Query& query, const Reader& reader) {
                                {"items", std::move(items)}})};
 }
 
-// The namespace in ".../namespaces/NAME/records", "" in ".../records". Anything but these two, to
-// the letter, is not a list: the API server may have read another path out of it.
+// Returns the namespace in ".../namespaces/NAME/records", "" in ".../records". Anything but these
+// two, to the letter, is not a list: the API server may have read another path out of it.
 std::optional<std::string> namespace_in(std::string_view path) {
   if (path == "/records") return "";
   constexpr std::string_view kBegin = "/namespaces/";

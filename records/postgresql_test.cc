@@ -175,7 +175,7 @@ class PostgresqlTest : public ::testing::Test {
     return feeder.counters().failures == 0;
   }
 
-  // Both tables as text, in one order.
+  // Returns both tables as text, in one order.
   std::vector<std::string> here() const {
     std::vector<std::string> rows;
     const auto reader = Reader::open(file());

@@ -110,7 +110,7 @@ std::string parameters() {
   return text;
 }
 
-// The parameter that Binder gives to a column.
+// Returns the parameter that Binder gives to a column.
 std::string parameter_of(std::string_view name) {
   for (std::size_t i = 0; i < columns().size(); ++i) {
     if (columns()[i].name == name) return "?" + std::to_string(i + 1);
@@ -119,8 +119,8 @@ std::string parameter_of(std::string_view name) {
   return "";
 }
 
-// How long it has run when it ends at `end`. Since its run time was written last, at most a minute
-// ago, it has run, unless it was suspended.
+// Returns how long it has run when it ends at `end`. Since its run time was written last, at most a
+// minute ago, it has run, unless it was suspended.
 std::string elapsed_at(const std::string& end) {
   return "CASE WHEN startTime IS NULL THEN 0"
          " WHEN elapsedAsOf IS NULL THEN max(0, " +

@@ -141,7 +141,7 @@ base::Duration Kernel::freezing_time() const {
   return sum;
 }
 
-// A write to cgroup.freeze. Asking again for what holds changes nothing, as in the kernel.
+// Makes a write to cgroup.freeze. Asking again for what holds changes nothing, as in the kernel.
 IoResult Kernel::request(const std::string& uid, FreezeRequest wanted) {
   const auto found = cgroups_.find(uid);
   if (found == cgroups_.end()) return IoResult::kGone;

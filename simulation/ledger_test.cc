@@ -648,7 +648,7 @@ class LedgerArrayTest : public LedgerTest {
                                {"template", {{"spec", {{"containers", containers}}}}}}}});
     uid_ = made["metadata"].value("uid", "");
   }
-  // A task as it is stored, in that start.
+  // Returns a task as it is stored, in that start.
   static json entry(int task, int start = 1) {
     const json share{{"hostlist", "n1"}, {"tasks", 1}};
     return {{"task", task},

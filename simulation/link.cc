@@ -53,7 +53,7 @@ kube::Response refusal(int code, int retry_after_seconds) {
   return response;
 }
 
-// The path without its query and without /status.
+// Returns the path without its query and without /status.
 std::string object_path(const std::string& path) {
   std::string object = path.substr(0, path.find('?'));
   if (object.ends_with("/status")) object.resize(object.size() - 7);
@@ -163,7 +163,7 @@ base::Result<kube::Response> Link::go_wrong(const kube::Request& request) {
   }
 }
 
-// Where a list or a watch of that path goes.
+// Returns where a list or a watch of that path goes.
 devcluster::ApiServer& Link::server_of(const std::string& path) {
   const bool stale = now_ < weather.stale_until && feed_ != nullptr && is_of_timetables(path);
   return stale ? *stale_ : server_;

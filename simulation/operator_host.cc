@@ -57,7 +57,7 @@ bool only_informs(const control::Effect& effect) {
   return patch != nullptr && patch->point == control::WritePoint::kStatus;
 }
 
-// A time of up to that many microseconds, at least one: nothing takes no time.
+// Draws a time of up to that many microseconds, at least one: nothing takes no time.
 Time some(base::Prng& prng, std::uint64_t micros_max) {
   return microseconds{1 + static_cast<std::int64_t>(prng.below(micros_max + 1))};
 }

@@ -23,7 +23,7 @@ constexpr Time kLeaseTells = seconds{3};
 // For so long tasks do not freeze at once.
 constexpr Time kFreezesLate = seconds{60};
 
-// A merge patch of spec.control: what a user asks of a job that exists.
+// Returns a merge patch of spec.control: what a user asks of a job that exists.
 json control(const json& what) {
   return {{"spec", {{"control", what}}}};
 }

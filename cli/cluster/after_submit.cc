@@ -49,7 +49,7 @@ std::optional<std::string> refusal_of(const kube::JobStatus& status) {
   return std::nullopt;
 }
 
-// "there is no partition "x"; name one of: a, b", the operator's sentence.
+// Returns "there is no partition "x"; name one of: a, b", the operator's sentence.
 template <typename T>
 base::Status check_there(const Session& session, const std::vector<std::string>& wanted,
                          const std::string& what) {

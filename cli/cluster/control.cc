@@ -91,7 +91,7 @@ base::Status check_tasks(const kube::Job& job, const std::vector<int>& tasks) {
                                 " does not exist; name some of " + all);
 }
 
-// The change of spec.control that does it to some tasks of an array.
+// Returns the change of spec.control that does it to some tasks of an array.
 base::Result<nlohmann::json> task_change(const kube::Job& job, ControlVerb verb,
                                          const std::vector<int>& tasks) {
   if (const base::Status checked = check_tasks(job, tasks); !checked) return checked.error();

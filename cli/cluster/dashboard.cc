@@ -24,7 +24,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kPodsShownMax = 200;
 
-// The tree of accounts as `share -o json` says it; there is nothing to ask for.
+// Returns the tree of accounts as `share -o json` says it; there is nothing to ask for.
 base::Result<std::string> page_shares(const Session& session, std::string_view) {
   std::ostringstream out;
   std::ostringstream err;
@@ -39,7 +39,7 @@ constexpr std::array kPosts = {std::pair{"/control", &page_control},
                                std::pair{"/sooner", &page_sooner},
                                std::pair{"/shares", &page_shares}};
 
-// The pods of the job; none if the user may not read pods.
+// Returns the pods of the job; none if the user may not read pods.
 Json pods_json(const Session& session, const std::string& name) {
   Json pods = Json::array();
   const auto list = session.client.list<kube::Pod>(

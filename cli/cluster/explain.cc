@@ -40,14 +40,14 @@ struct Facts {
   std::optional<SharedTurns> turns;
 };
 
-// The job of this UID; null if it may not be read or is gone.
+// Returns the job of this UID; null if it may not be read or is gone.
 const kube::Job* find_uid(const std::vector<kube::Job>& jobs, const std::string& uid) {
   const auto found =
       std::ranges::find_if(jobs, [&](const kube::Job& job) { return job.metadata.uid == uid; });
   return found == jobs.end() ? nullptr : &*found;
 }
 
-// "default/big (7)", the number once an operator has given it one.
+// Returns "default/big (7)", the number once an operator has given it one.
 std::string name_of(const kube::Job& job) {
   return job.metadata.ns + "/" + job.metadata.name +
          (job.status.job_id ? " (" + std::to_string(*job.status.job_id) + ")" : "");
@@ -60,8 +60,8 @@ std::string name_of(const Facts& facts) {
          std::to_string(facts.array) + task + ")";
 }
 
-// The array as the job that one of its tasks is: as its entry says, as it has ended, or as the rest
-// waits.
+// Returns the array as the job that one of its tasks is: as its entry says, as it has ended, or as
+// the rest waits.
 kube::Job task_of(kube::Job job, int task) {
   const TaskWishes wishes{job.spec.control.tasks};
   const kube::ArrayStatus array = job.status.array.value_or(kube::ArrayStatus{});
@@ -126,8 +126,8 @@ void add(Lines& out, const std::string& label, const std::string& text) {
   if (!text.empty()) out.emplace_back(label, text);
 }
 
-// "ends as Preempted, …, for ns/name; killed at …": an ending is under way as long as the job's
-// pods have their grace time.
+// Returns "ends as Preempted, …, for ns/name; killed at …": an ending is under way as long as the
+// job's pods have their grace time.
 std::string ending_text(const kube::JobEnding& ending) {
   std::string text = "ends as " + std::string{to_string(ending.verdict)};
   if (!ending.reason.empty()) text += ", " + ending.reason;
@@ -168,7 +168,7 @@ std::vector<std::string> partitions_of(const kube::Job& job) {
   return names;
 }
 
-// The state, and what the job does at this moment if that differs.
+// Returns the state, and what the job does at this moment if that differs.
 std::string state_text(const kube::JobStatus& status, const JobMoment& moment) {
   std::string state = status.state ? std::string{to_string(*status.state)}
                                    : std::string{"not seen by an operator yet"};
@@ -181,7 +181,7 @@ std::string state_text(const kube::JobStatus& status, const JobMoment& moment) {
   return state;
 }
 
-// "of partition main: image a; volumes home, software": what the pods get beside
+// Returns "of partition main: image a; volumes home, software": what the pods get beside
 // what the job says. "" if they get nothing.
 std::string defaults_text(const kube::Job& job, const kube::Partition& partition) {
   const auto otherwise =
@@ -275,7 +275,7 @@ void add_turns(Lines& out, const Facts& facts) {
   }
 }
 
-// "gpu:tesla-v100:4 on n1, gpu:1 on n[2-3]"; "" if it has none.
+// Returns "gpu:tesla-v100:4 on n1, gpu:1 on n[2-3]"; "" if it has none.
 std::string devices_text(const kube::Allocation& allocation) {
   std::string text;
   for (const kube::NodeShare& share : allocation.shares) {
@@ -425,8 +425,8 @@ base::Result<std::vector<kube::Job>> read_others(const Session& session, const F
   return list_all<kube::Job>(session, session.ns, output);
 }
 
-// The job's events, the oldest first. They add to what the status says, so they are left out if the
-// user has no right to them: the roles of the chart do not give it.
+// Returns the job's events, the oldest first. They add to what the status says, so they are left
+// out if the user has no right to them: the roles of the chart do not give it.
 base::Result<std::vector<kube::Event>> read_events(const Session& session, const kube::Job& job,
                                                    Output output) {
   std::vector<kube::Event> of_job;
@@ -448,7 +448,7 @@ base::Result<std::vector<kube::Event>> read_events(const Session& session, const
   return of_job;
 }
 
-// "8", or "8_3": one task of it.
+// Returns "8", or "8_3": one task of it.
 base::Result<Facts> read_job(const Session& session, const std::string& word, Output output) {
   const auto named = read_job_and_tasks(word);
   if (!named) return named.error();

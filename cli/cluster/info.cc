@@ -60,7 +60,7 @@ std::int64_t gpus_of(const std::vector<kube::JobDevice>& devices) {
   return count;
 }
 
-// The nodes of which the operator says that they take no new jobs, with the reason.
+// Returns the nodes of which the operator says that they take no new jobs, with the reason.
 // A hostlist that cannot be read is passed over: `info` shows what it can, and the operator has
 // written it.
 std::map<std::string, std::string> unusable_nodes(const kube::Partition& partition) {

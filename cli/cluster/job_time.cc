@@ -49,7 +49,7 @@ bool runs_in(const timetable::PodSet& turn, std::uint16_t pod) {
   return std::binary_search(turn.begin(), turn.end(), pod);
 }
 
-// The next instant at which this pod is switched. Others may be switched before it.
+// Returns the next instant at which this pod is switched. Others may be switched before it.
 std::optional<base::Instant> next_switch(const Listed& listed, base::Instant now) {
   const timetable::Timetable& table = listed.timetable->spec.timetable;
   const bool runs = timetable::runs_at(table, listed.pod, now);
@@ -75,7 +75,7 @@ base::Duration run_time_listed(const Listed& listed, base::Instant now) {
   return std::max(base::Duration{0}, *spec.as_of <= now ? ran + between : ran - between);
 }
 
-// The run time that the status has, brought up to now if the job runs all the time since.
+// Returns the run time that the status has, brought up to now if the job runs all the time since.
 base::Duration run_time_in_status(const kube::Job& job, base::Instant now, bool runs) {
   if (!job.status.run_time) {
     // Not written yet: since its start it has run all the time.

@@ -28,7 +28,7 @@ std::string id_of(const kube::Job& job) {
   return std::to_string(job.status.job_id.value_or(0));
 }
 
-// "12,15,18 and 3 more".
+// Returns "12,15,18 and 3 more".
 std::string ids_of(const std::vector<const kube::Job*>& jobs) {
   constexpr std::size_t kShown = 8;
   std::string text;

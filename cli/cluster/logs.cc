@@ -51,7 +51,7 @@ std::vector<kube::Pod> pods_of_tasks(std::vector<kube::Pod> all,
   return pods;
 }
 
-// The pods of one start, by their places in the job. `last`: the number of the start; with
+// Returns the pods of one start, by their places in the job. `last`: the number of the start; with
 // `previous` the newest before it that has pods.
 base::Result<std::vector<kube::Pod>> pods_of(const Session& session, const kube::Job& job,
                                              const std::optional<std::vector<int>>& tasks,

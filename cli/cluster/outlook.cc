@@ -30,7 +30,7 @@ bool is_held(const kube::Job& job) {
   return job.status.held || job.spec.control.hold.value_or(false);
 }
 
-// "job 7 (team-a/train)": the number as queue shows it, the name as kubectl takes it.
+// Returns "job 7 (team-a/train)": the number as queue shows it, the name as kubectl takes it.
 std::string label(const kube::Job& job) {
   return "job " + std::to_string(job.status.job_id.value_or(0)) + " (" + job.metadata.ns + "/" +
          job.metadata.name + ")";
@@ -42,7 +42,7 @@ std::set<std::string> nodes_of(const std::string& hostlist) {
   return names ? std::set<std::string>{names->begin(), names->end()} : std::set<std::string>{};
 }
 
-// The nodes of `hostlist` that are in `own`; "" if there are none.
+// Returns the nodes of `hostlist` that are in `own`; "" if there are none.
 std::string common_nodes(const std::set<std::string>& own, const std::string& hostlist) {
   std::vector<std::string> common;
   for (const std::string& name : nodes_of(hostlist)) {
@@ -84,7 +84,7 @@ std::optional<base::Duration> time_limit(const kube::Job& job,
   return std::nullopt;
 }
 
-// "2026-01-01T00:10:00Z, in 10:00"; without the second part if that is past.
+// Returns "2026-01-01T00:10:00Z, in 10:00"; without the second part if that is past.
 std::string when(base::Instant at, base::Instant now) {
   const base::Duration left = std::chrono::round<std::chrono::seconds>(at - now);
   return kube::format_time(at) +

@@ -67,7 +67,7 @@ class Page : public ProgramTest {
     ASSERT_TRUE(client_.create(batch));
   }
 
-  // An entry of a task that runs on one node.
+  // Returns an entry of a task that runs on one node.
   kube::ArrayTask running(int task, const std::string& node) const {
     return {.task = task,
             .job_id = 1000 + task,

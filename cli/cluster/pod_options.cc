@@ -16,7 +16,7 @@ using base::invalid_argument;
 constexpr std::size_t kTemplateBytesMax = 1U << 20U;
 constexpr int kDepthMax = 64;
 
-// A plain word as YAML's core schema reads it: null, a boolean, a number, else text.
+// Returns a plain word as YAML's core schema reads it: null, a boolean, a number, else text.
 nlohmann::json plain(const std::string& text) {
   if (text.empty() || text == "~" || text == "null") return nullptr;
   if (text == "true" || text == "false") return text == "true";
@@ -54,7 +54,7 @@ base::Result<nlohmann::json> json_of(const YAML::Node& node, int depth) {
   return out;
 }
 
-// A PodTemplateSpec, or an object that has one: a PodTemplate, or a Job with spec.template.
+// Returns a PodTemplateSpec, or an object that has one: a PodTemplate, or a Job with spec.template.
 base::Result<nlohmann::json> read_template(const std::string& path) {
   const base::Result<std::string> text = read_file(path, kTemplateBytesMax);
   if (!text) return text.error();

@@ -37,7 +37,7 @@ int state_rank(const std::string& code) {
   return static_cast<int>(std::find(kOrder.begin(), kOrder.end(), code) - kOrder.begin());
 }
 
-// The partition as the operator has set it, or as the user has asked for it.
+// Returns the partition as the operator has set it, or as the user has asked for it.
 std::string partition_of(const kube::Job& job) {
   if (!job.status.partition.empty()) return job.status.partition;
   std::string names;  // no operator has seen it yet
@@ -47,8 +47,8 @@ std::string partition_of(const kube::Job& job) {
   return names.empty() ? "(default)" : names;
 }
 
-// The line of a job at this instant. A job that has nodes has a hostlist and no reason, and one
-// that waits the other way round; "None" is Slurm's word for a reason that is not known yet.
+// Returns the line of a job at this instant. A job that has nodes has a hostlist and no reason, and
+// one that waits the other way round; "None" is Slurm's word for a reason that is not known yet.
 // The name of a line is the one that users gave: "job/train" for an attempt at a batch Job,
 // whatever the operator has called it.
 QueueLine queue_line(const kube::Job& job, const TimetableOf& timetable_of, base::Instant now) {
@@ -80,7 +80,7 @@ QueueLine queue_line(const kube::Job& job, const TimetableOf& timetable_of, base
   return line;
 }
 
-// A value for each of squeue_columns().
+// Returns a value for each of squeue_columns().
 std::vector<std::vector<std::string>> queue_rows(const std::vector<QueueLine>& lines) {
   std::vector<std::vector<std::string>> rows;
   for (const QueueLine& line : lines) {

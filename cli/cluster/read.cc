@@ -14,8 +14,8 @@
 namespace cli {
 namespace {
 
-// The number of the attempt at a batch Job that this job is; 0 without the label. A label that is
-// not a number counts as 0, too: the operator writes it, and a user may have edited it.
+// Returns the number of the attempt at a batch Job that this job is; 0 without the label. A label
+// that is not a number counts as 0, too: the operator writes it, and a user may have edited it.
 int attempt_of(const kube::Job& job) {
   const auto label = job.metadata.labels.find(std::string{kube::kLabelAttempt});
   int attempt = 0;
@@ -223,8 +223,8 @@ bool is_called(const kube::Job& job, const std::string& name_or_number) {
   return number.ok() && job.status.job_id == *number;
 }
 
-// The controller among the owners, in any version of the batch group; "" if the job stands for
-// itself.
+// Returns the controller among the owners, in any version of the batch group; "" if the job stands
+// for itself.
 std::string batch_job_of(const kube::Job& job) {
   const kube::OwnerReference* owner = kube::controller_of(job.metadata);
   const bool is_batch = owner != nullptr && owner->api_version.starts_with("batch/");

@@ -16,7 +16,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// The lines, with one blank between words.
+// Returns the lines, with one blank between words.
 std::string squeezed(const std::string& text) {
   std::istringstream lines{text};
   std::string out;

@@ -231,8 +231,8 @@ kube::Bytes bytes(sched::MemoryMiB amount) {
   return kube::Bytes{amount.value() << 20U};
 }
 
-// The name of a partition, a QOS or an account as `import` has written it. One of which nothing
-// would be left stays, and the server refuses it.
+// Returns the name of a partition, a QOS or an account as `import` has written it. One of which
+// nothing would be left stays, and the server refuses it.
 std::string name_here(const std::string& name) {
   const std::string changed = kube_name(name);
   return changed.empty() ? name : changed;

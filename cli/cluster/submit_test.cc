@@ -25,7 +25,7 @@ class Submit : public ProgramTest {
  protected:
   Submit() { session_sleeper_ = &numbers_jobs_; }
 
-  // A file of this test, removed with it.
+  // Makes a file of this test, removed with it.
   std::string script(const std::string& name, const std::string& text) {
     const auto* const test = testing::UnitTest::GetInstance()->current_test_info();
     directory_ = std::filesystem::path{testing::TempDir()} /

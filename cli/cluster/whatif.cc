@@ -28,14 +28,14 @@ std::string counted(int count, const std::string& what) {
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
 
-// "2026-01-01T00:10:00Z, in 10:00".
+// Returns "2026-01-01T00:10:00Z, in 10:00".
 std::string start_text(base::Instant at, base::Instant now) {
   const base::Duration left = std::chrono::round<std::chrono::seconds>(at - now);
   return "at " + kube::format_time(at) +
          (left > base::Duration{0} ? ", in " + slurm::format_run_time(left) : "");
 }
 
-// "It would suspend 2 jobs and requeue 1 job: train and 2 more jobs."
+// Returns "It would suspend 2 jobs and requeue 1 job: train and 2 more jobs."
 std::string stops_text(const kube::ForecastStops& stops) {
   std::string text;
   for (const auto& [verb, count] : {std::pair{"suspend", stops.suspended},

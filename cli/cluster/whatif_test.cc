@@ -57,7 +57,7 @@ class WhatIf : public ProgramTest {
                                                  .nodes = 4,
                                                  .cpus = 32};
   }
-  // A command of Slurm, under its own name.
+  // Runs a command of Slurm, under its own name.
   Ran slurm(const std::string& name, const std::vector<std::string>& arguments) {
     std::ostringstream out;
     std::ostringstream err;

@@ -12,7 +12,7 @@ namespace cli {
 
 namespace {
 
-// The text of a file, which must be UTF-8: it goes to a terminal and into YAML.
+// Reads the text of a file, which must be UTF-8: it goes to a terminal and into YAML.
 base::Result<std::string> read_utf8(const std::string& name) {
   base::Result<std::string> text = read_file(name, slurm::kSlurmConfBytesMax);
   if (!text) return text;

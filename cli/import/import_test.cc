@@ -99,7 +99,7 @@ base::Result<std::string> none(const std::string& path) {
   return base::Error{base::Code::kNotFound, "read " + path + ": No such file or directory"};
 }
 
-// One file of this text.
+// Returns one file of this text.
 Imported import_text(const std::string& name, const std::string& text) {
   return import_slurm({{name, text}}, none);
 }

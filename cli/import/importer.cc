@@ -200,7 +200,7 @@ void Importer::tell_errors(const std::vector<slurm::LineError>& errors) {
   }
 }
 
-// The keys of one line, each with the place that a remark about it must name.
+// Returns the keys of one line, each with the place that a remark about it must name.
 std::vector<PlacedKey> placed(FilePlace place, std::span<const KeyValue> keys) {
   std::vector<PlacedKey> all;
   for (const KeyValue& key : keys) all.push_back({place, key});
@@ -285,7 +285,7 @@ void Importer::read_conf(std::string_view text) {
   }
 }
 
-// The directory of a path with its "/"; "" if it has none.
+// Returns the directory of a path with its "/"; "" if it has none.
 std::string directory_of(const std::string& path) {
   return path.substr(0, path.rfind('/') + 1);
 }
@@ -732,8 +732,8 @@ void Importer::drop_refused() {
   drop(accounts_, accepted.accounts);
 }
 
-// One object as a document of YAML. An empty status would only make the reader wonder, and a
-// missing spec would be refused by the API server.
+// Returns one object as a document of YAML. An empty status would only make the reader wonder, and
+// a missing spec would be refused by the API server.
 template <typename T>
 std::string document(const T& object) {
   nlohmann::json json = kube::encode(object);

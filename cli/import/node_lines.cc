@@ -85,7 +85,7 @@ std::string shell_names(const std::vector<std::string>& names) {
   return text;
 }
 
-// A resource that no node has, until an administrator has written the real one.
+// Returns a resource that no node has, until an administrator has written the real one.
 std::string stand_in(const std::string& name, const std::string& type) {
   return "example.com/" + name + (type.empty() ? "" : "-" + type);
 }

@@ -83,8 +83,8 @@ kube::SelectConfig select_of(const sched::ClusterParameters& c,
   return select;
 }
 
-// The words of SchedulerParameters that begin with bf_. Numbers and times go over as they are:
-// their units were resolved when slurm.conf was read.
+// Reads the words of SchedulerParameters that begin with bf_. Numbers and times go over as they
+// are: their units were resolved when slurm.conf was read.
 kube::BackfillConfig backfill_of(const sched::BackfillParameters& b,
                                  const sched::BackfillParameters& usual) {
   kube::BackfillConfig spec;
@@ -110,8 +110,8 @@ kube::BackfillConfig backfill_of(const sched::BackfillParameters& b,
   return spec;
 }
 
-// The words of SchedulerParameters that are about preemption. The time between the two signals of a
-// suspension is not among them: it is the nodes' matter.
+// Reads the words of SchedulerParameters that are about preemption. The time between the two
+// signals of a suspension is not among them: it is the nodes' matter.
 kube::PreemptParameters preempt_of(const sched::PreemptParameters& p) {
   const sched::PreemptParameters usual;
   kube::PreemptParameters spec;
@@ -123,10 +123,10 @@ kube::PreemptParameters preempt_of(const sched::PreemptParameters& p) {
   return spec;
 }
 
-// The PriorityWeight… keys. A weight of 0 is the default and means that the factor does not count.
-// Billing has no weight in the API. A slurm.conf that gives it one does not come back, and the
-// importer tells.
-// The weights of TRES are 64 bits, hence the two types of zero.
+// Reads the PriorityWeight… keys. A weight of 0 is the default and means that the factor
+// does not count. Billing has no weight in the API. A slurm.conf that gives it one does not
+// come back, and the importer tells. The weights of TRES are 64 bits, hence the two types of
+// zero.
 kube::PriorityWeights weights_of(const sched::PriorityParameters& p) {
   kube::PriorityWeights spec;
   set_unless(spec.age, p.weight_age, 0U);
@@ -286,9 +286,9 @@ std::optional<kube::BillingWeights> billing_of(const std::optional<sched::TresWe
 
 }  // namespace
 
-// The cluster as the one SchedulerConfig. Type, mode and gang of preemption are always written:
-// they decide together what happens to victims (1.6), and a reader should not have to know the
-// defaults of all three.
+// Returns the cluster as the one SchedulerConfig. Type, mode and gang of preemption are always
+// written: they decide together what happens to victims (1.6), and a reader should not have to know
+// the defaults of all three.
 kube::SchedulerConfigSpec spec_of(const sched::ClusterParameters& c) {
   constexpr std::array kPreemptTypes = {
       kube::PreemptType::kNone, kube::PreemptType::kPartitionPriority, kube::PreemptType::kQos};
@@ -336,8 +336,8 @@ kube::SchedulerConfigSpec spec_of(const sched::ClusterParameters& c) {
   return spec;
 }
 
-// A partition. Its nodes are written as a hostlist, since the file has no labels to select by.
-// Optional limits go over as they are: nullopt means "no limit of its own" on both sides.
+// Returns a partition. Its nodes are written as a hostlist, since the file has no labels to select
+// by. Optional limits go over as they are: nullopt means "no limit of its own" on both sides.
 kube::PartitionSpec spec_of(const sched::PartitionConfig& p) {
   constexpr std::array kStates = {kube::PartitionState::kUp, kube::PartitionState::kDown,
                                   kube::PartitionState::kDrain, kube::PartitionState::kInactive};
@@ -370,7 +370,7 @@ kube::PartitionSpec spec_of(const sched::PartitionConfig& p) {
   return spec;
 }
 
-// A QOS. Its Preempt list is copied as it is; the importer renames the names in it.
+// Returns a QOS. Its Preempt list is copied as it is; the importer renames the names in it.
 kube::QosSpec spec_of(const sched::QosConfig& q) {
   using kube::QosFlag;
   const sched::QosConfig usual;
@@ -401,7 +401,7 @@ kube::QosSpec spec_of(const sched::QosConfig& q) {
   return spec;
 }
 
-// An account without its users. One share is the default of both sides.
+// Returns an account without its users. One share is the default of both sides.
 kube::AccountSpec spec_of(const sched::AccountConfig& account) {
   kube::AccountSpec spec;
   set_unless(spec.parent, account.parent, std::string{});

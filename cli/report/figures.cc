@@ -50,8 +50,8 @@ Figures figures_of(const std::vector<Served>& jobs, base::Duration used, std::in
           .utilization = all > 0 ? seconds(used) / all : 0};
 }
 
-// "45 s", "12 min", "3.4 h". Seconds and minutes have two digits, so the columns of a table stay
-// narrow.
+// Returns "45 s", "12 min", "3.4 h". Seconds and minutes have two digits, so the columns of a table
+// stay narrow.
 std::string time_text(double seconds) {
   std::array<char, 32> text{};
   if (seconds < 100) {

@@ -11,7 +11,7 @@ double seconds_of(base::Instant at) {
   return static_cast<double>(base::micros_since_epoch(at)) / 1e6;
 }
 
-// One step in the form of the recordings: what it started and where, what it preempted,
+// Returns one step in the form of the recordings: what it started and where, what it preempted,
 // the priority that a submission got, the jobs that are suspended after it, and the
 // expected starts that were updated. Parts without content are left out, except
 // `suspended`: an empty list says that nothing is suspended, which a comparison needs to
@@ -52,7 +52,7 @@ Json step_json(const simulate::Scenario& scenario, const simulate::Step& step) {
 
 }  // namespace
 
-// A line for each step, so that a difference between two runs is a difference of lines.
+// Returns a line for each step, so that a difference between two runs is a difference of lines.
 std::string told_json(const simulate::Scenario& scenario, const simulate::ToldReport& report) {
   Json jobs = Json::object();
   for (std::size_t i = 0; i < report.outcomes.size(); ++i) {

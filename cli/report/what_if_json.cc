@@ -22,10 +22,10 @@ Json seconds_or_null(const std::optional<base::Instant>& t) {
   return t ? Json(seconds(*t)) : Json(nullptr);
 }
 
-// A job's history: each placement with the time that it really ran there, which is less than its
-// length if jobs took turns. A placement that has not ended when the simulation does has no `to`.
-// runSeconds of the job is the sum over its placements. Reason and message are those of the last
-// wait, and only of a job that waits at the end.
+// Returns a job's history: each placement with the time that it really ran there, which is less
+// than its length if jobs took turns. A placement that has not ended when the simulation does has
+// no `to`. runSeconds of the job is the sum over its placements. Reason and message are those of
+// the last wait, and only of a job that waits at the end.
 Json job_json(const simulate::Scenario& scenario, const simulate::JobHistory& job,
               base::Instant end) {
   Json placements = Json::array();
@@ -58,7 +58,7 @@ Json job_json(const simulate::Scenario& scenario, const simulate::JobHistory& jo
   return json;
 }
 
-// The queue as it was at t. A job that has no nodes at t has an empty nodeList.
+// Returns the queue as it was at t. A job that has no nodes at t has an empty nodeList.
 // Jobs that were not submitted yet or have ended are not in it, as in the text.
 Json queue_json(const simulate::Scenario& scenario, const simulate::WhatIf& result,
                 base::Instant t) {
@@ -77,8 +77,8 @@ Json queue_json(const simulate::Scenario& scenario, const simulate::WhatIf& resu
   return {{"t", seconds(t)}, {"jobs", jobs}};
 }
 
-// The figures of a distribution of times, in seconds: mean, median, and two of the upper end, where
-// the jobs are that users complain of.
+// Returns the figures of a distribution of times, in seconds: mean, median, and two of the upper
+// end, where the jobs are that users complain of.
 Json spread_json(const simulate::Totals::Spread& spread) {
   return {{"mean", seconds(spread.mean)},
           {"median", seconds(spread.median)},

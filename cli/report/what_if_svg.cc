@@ -61,7 +61,7 @@ std::string paint(std::size_t job) {
   if (!is_striped(job)) return std::string{color_of(job).fill};
   return "url(#s" + std::to_string(job % kPalette.size()) + ")";
 }
-// The stripes of each color, for paint(). They are only written if a job needs them.
+// Returns the stripes of each color, for paint(). They are only written if a job needs them.
 std::string stripes() {
   std::string svg = "<defs>\n";
   for (std::size_t i = 0; i < kPalette.size(); ++i) {
@@ -242,10 +242,10 @@ class Picture {
   }
 
  private:
-  // The instant at which a column begins, and the column in which an instant lies. Rounding may put
-  // an instant on the edge of two columns into either; the shares of both are computed from the
-  // edges. The span is divided before it is multiplied, and the remainder apart, so that no span
-  // overflows and the last edge is the end exactly.
+  // Returns the instant at which a column begins, and the column in which an instant lies. Rounding
+  // may put an instant on the edge of two columns into either; the shares of both are computed from
+  // the edges. The span is divided before it is multiplied, and the remainder apart, so that no
+  // span overflows and the last edge is the end exactly.
   base::Instant edge(std::int64_t column) const {
     const std::int64_t span = std::max<std::int64_t>(1, result_.end.time_since_epoch().count());
     return base::Instant{
@@ -320,7 +320,7 @@ class Picture {
     return marks <= kSvgMarksMax;
   }
 
-  // A node: its name, a grey ground for time in which it is idle, and its marks.
+  // Draws a node: its name, a grey ground for time in which it is idle, and its marks.
   // The ground is one rectangle below all marks, so idle time needs no marks of its own.
   std::string row_svg(std::size_t row) const {
     const double y = kTop + static_cast<double>(row) * (kRowHeight + kRowGap);
@@ -342,9 +342,9 @@ class Picture {
     return job == kOthers ? "other jobs" : scenario_.jobs[job].label;
   }
 
-  // The marks of a stretch, stacked from the bottom. A title is what a browser shows under the
-  // mouse. Marks of one row never leave it: the sum of their shares is scaled to the row's height
-  // if it is above 1,000.
+  // Draws the marks of a stretch, stacked from the bottom. A title is what a browser shows under
+  // the mouse. Marks of one row never leave it: the sum of their shares is scaled to the row's
+  // height if it is above 1,000.
   std::string cell_svg(const Cell& cell, double x, double width, double y) const {
     std::string svg;
     // Marks of jobs that overlap (partitions of one tier, 6.11) are squeezed into the row.
@@ -378,7 +378,7 @@ class Picture {
     return line.data() + escaped(name) + "</text>\n";
   }
 
-  // Jobs that have a mark, ascending; the others, if any, are last.
+  // Returns the jobs that have a mark, ascending; the others, if any, are last.
   std::vector<std::size_t> jobs_shown() const {
     std::vector<bool> is_shown(scenario_.jobs.size());
     bool others = false;
@@ -411,7 +411,7 @@ class Picture {
     return static_cast<double>(lines + 1) * kLegendHeight + 4;
   }
 
-  // A square and a name for each of the first jobs, and what a mark's height says.
+  // Draws a square and a name for each of the first jobs, and what a mark's height says.
   // At most kLegendJobsMax entries: the mouse shows the other names (cell_svg).
   std::string legend(const std::vector<std::size_t>& shown, double top) const {
     std::string svg = label(kLabelWidth, top + 11, "start",
@@ -440,7 +440,7 @@ class Picture {
     return name.substr(0, end) + "…";
   }
 
-  // A line of text; `anchor` says which part of it stands at x: start, middle or end.
+  // Draws a line of text; `anchor` says which part of it stands at x: start, middle or end.
   static std::string label(double x, double y, const char* anchor, const std::string& text) {
     std::array<char, 128> line{};
     std::snprintf(line.data(), line.size(), "<text x=\"%.0f\" y=\"%.0f\" text-anchor=\"%s\">", x, y,

@@ -60,7 +60,7 @@ TEST(WhatIfSvg, HasNoMoreMarksThanItSays) {
   EXPECT_LE(svg.size(), 1'500'000U);
 }
 
-// Jobs of these labels one after the other, each for `each` on the whole of one node.
+// Returns the jobs of these labels one after the other, each for `each` on the whole of one node.
 std::string row_of(const std::vector<std::string>& labels, int seconds_each) {
   simulate::Scenario scenario;
   scenario.nodes = sched::testing::nodes("n", 1, 1, 16);

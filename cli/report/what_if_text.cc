@@ -32,9 +32,9 @@ std::string partition_asked(const Scenario& scenario, const simulate::Job& job) 
   return "(default)";
 }
 
-// A row for squeue_columns(). Jobs are numbered in the order of the file, as Slurm numbers them. A
-// job that waits has no nodes, so the last column has its reason, in parentheses as squeue shows
-// it, and the number of nodes is the least that it asks for.
+// Returns a row for squeue_columns(). Jobs are numbered in the order of the file, as Slurm numbers
+// them. A job that waits has no nodes, so the last column has its reason, in parentheses as squeue
+// shows it, and the number of nodes is the least that it asks for.
 std::vector<std::string> queue_line(const Scenario& scenario, std::size_t index,
                                     const simulate::QueueRow& row) {
   const simulate::Job& job = scenario.jobs[index];
@@ -79,7 +79,7 @@ std::string strip_cell(const JobHistory& job, base::Instant from, base::Instant 
   return kShades[static_cast<std::size_t>(std::min<std::int64_t>(quarters, 4))];
 }
 
-// The line above the strips: 0 at the left end, the end of the simulation at the right one.
+// Returns the line above the strips: 0 at the left end, the end of the simulation at the right one.
 std::string axis(base::Instant end, std::size_t label_width, std::size_t columns) {
   const std::string last = slurm::format_run_time(end - base::Instant{});
   std::string line(label_width + 1, ' ');
@@ -121,10 +121,10 @@ std::string queue_at(const Scenario& scenario, const WhatIf& result, base::Insta
          format_table(squeue_columns(), rows);
 }
 
-// One line of 80 columns for each job: its name, then one character for each part of the time
-// (strip_cell()).
-// The number of cells is fixed, so that all strips stand below each other and below the axis;
-// labels that are longer than 16 columns are cut for the same reason.
+// Prints one line of 80 columns for each job: its name, then one character for each part of
+// the time (strip_cell()). The number of cells is fixed, so that all strips stand below each
+// other and below the axis; labels that are longer than 16 columns are cut for the same
+// reason.
 std::string strips(const Scenario& scenario, const WhatIf& result) {
   constexpr std::size_t kColumns = 80;
   constexpr std::size_t kLabelMax = 16;
@@ -164,8 +164,8 @@ std::string strips(const Scenario& scenario, const WhatIf& result) {
   return text + "█ runs  ▓▒░ takes turns  - suspended  . waits\n";
 }
 
-// One line for each of the first jobs that never ran, with the reason: in the strips they are dots
-// or nothing.
+// Prints one line for each of the first jobs that never ran, with the reason: in the strips they
+// are dots or nothing.
 std::string never_started(const Scenario& scenario, const WhatIf& result) {
   constexpr std::size_t kToldMax = 10;
   std::string text;

@@ -15,7 +15,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// Tasks 1 to 6, two at a time; 1 has succeeded, 2 runs, the others wait.
+// Returns the tasks 1 to 6, two at a time; 1 has succeeded, 2 runs, the others wait.
 kube::Job array() {
   kube::Job job;
   job.spec.array = kube::JobArray{.tasks = "1-6", .parallelism = 2};

@@ -147,7 +147,7 @@ class RawInput {
   bool is_set_ = false;
 };
 
-// "24 80", also of a terminal that does not say how large it is.
+// Returns "24 80", also of a terminal that does not say how large it is.
 std::string window_text() {
   winsize size{};
   const bool is_known = ::ioctl(STDIN_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0;
@@ -307,7 +307,7 @@ std::string label_of(const kube::Pod& pod, std::string_view label) {
   return found == pod.metadata.labels.end() ? "" : found->second;
 }
 
-// The pod, nullopt while there is none. kCancelled: the job has ended.
+// Returns the pod, nullopt while there is none. kCancelled: the job has ended.
 base::Result<std::optional<kube::Pod>> look_for_pod(const Session& session,
                                                     const kube::Job& submitted) {
   const auto job = session.client.get<kube::Job>(kube::key_of(submitted.metadata));

@@ -85,7 +85,7 @@ std::optional<Named> named_by(const JobWord& word, const kube::Job& job) {
   return std::nullopt;
 }
 
-// The jobs of a word: a number, or jobname=NAME.
+// Returns the jobs of a word: a number, or jobname=NAME.
 std::vector<Named> jobs_of(const std::string& word, const std::vector<kube::Job>& all,
                            base::Instant now) {
   const std::size_t equals = word.find('=');

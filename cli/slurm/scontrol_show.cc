@@ -63,7 +63,7 @@ void print_record(std::string record, ShowOptions options, Output output) {
   output.out << line << "\n";
 }
 
-// "cpu=4,mem=4000M,billing=4"; "" of nothing.
+// Returns "cpu=4,mem=4000M,billing=4"; "" of nothing.
 std::string node_tres(std::int64_t cpus, std::int64_t memory_mib, bool has_billing) {
   if (cpus == 0) return "";
   std::string text = "cpu=" + std::to_string(cpus);
@@ -380,9 +380,9 @@ int show_partition(const Session& session, const std::string& name, ShowOptions 
   return name.empty() ? kExitOk : kExitFailed;
 }
 
-// The parameters of scheduling that the SchedulerConfig has, under their names in slurm.conf; what
-// it leaves open has its default (docs/reference/crds.md).
-// SOURCE: scontrol's own lines. Nothing is reserved, and no license is another cluster's.
+// Returns the parameters of scheduling that the SchedulerConfig has, under their names in
+// slurm.conf; what it leaves open has its default (docs/reference/crds.md). SOURCE: scontrol's own
+// lines. Nothing is reserved, and no license is another cluster's.
 int show_licenses(const Session& session, const std::string& name, ShowOptions options,
                   Output output) {
   const auto read = read_licenses(session, output);

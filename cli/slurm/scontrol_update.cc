@@ -381,7 +381,7 @@ base::Status apply_to_task(std::span<const KeyValue> changes, int task, const Jo
   return {};
 }
 
-// The change of those tasks for which it makes sense; `refused` has the others.
+// Returns the change of those tasks for which it makes sense; `refused` has the others.
 base::Result<nlohmann::json> tasks_patch(const Session& session, const kube::Job& job,
                                          const std::vector<int>& tasks,
                                          std::span<const KeyValue> changes,
@@ -585,7 +585,7 @@ base::Status set_limit(std::optional<base::Duration>& field, std::string_view na
   return {};
 }
 
-// The limits of a partition, which come into being when one is set.
+// Returns the limits of a partition, which come into being when one is set.
 kube::PartitionLimits& limits_of(kube::PartitionSpec& spec) {
   if (!spec.limits) spec.limits.emplace();
   return *spec.limits;

@@ -34,7 +34,7 @@ std::string fixed(double number) {
   return text.data();
 }
 
-// "1.50 GB". SOURCE: kbytes2str().
+// Returns "1.50 GB". SOURCE: kbytes2str().
 std::string memory_text(double bytes) {
   constexpr std::array kUnits = {"KB", "MB", "GB", "TB", "PB", "EB"};
   double amount = bytes / 1'024;

@@ -45,7 +45,7 @@ std::string state_of(const NodeGroup& group) {
   return group.lines.empty() ? "n/a" : group.lines.front()->state;
 }
 
-// "4", or "4+" of nodes that have 4 or more, as sinfo writes it.
+// Returns "4", or "4+" of nodes that have 4 or more, as sinfo writes it.
 template <class Value>
 std::string least_of(const NodeGroup& group, Value value) {
   if (group.lines.empty()) return "0";

@@ -38,7 +38,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using Words = std::vector<std::string>;
 
-// A job of two nodes that runs, as the operator has written it.
+// Returns a job of two nodes that runs, as the operator has written it.
 kube::Job running_job() {
   kube::Job job;
   job.metadata.name = "train-x7k2p";
@@ -604,7 +604,7 @@ class SlurmArrays : public SlurmCommands {
     add_job("team-b", "sweep", spec, status);
   }
   kube::JobSpec spec() { return client_.get<kube::Job>({"team-b", "sweep"})->spec; }
-  // "8-9: hold" and so on.
+  // Returns "8-9: hold" and so on.
   Words wishes() {
     Words all;
     for (const kube::TaskControl& each : spec().control.tasks) {

@@ -42,7 +42,7 @@ std::string normalized(const SprioRow& row, std::string_view name) {
   return fraction(static_cast<double>(term_of(row, name).factor_ppb) / 1e9, 7);
 }
 
-// "cpu=3,mem=12", of terms that have a weight.
+// Returns "cpu=3,mem=12", of terms that have a weight.
 std::string tres(const SprioRow& row) {
   std::string text;
   struct Kind {

@@ -577,7 +577,7 @@ base::Status sort(std::vector<JobFacts>& all, const std::string& keys) {
   return {};
 }
 
-// "Sat Nov 28 21:39:05 2026", above a long or a repeated list.
+// Returns "Sat Nov 28 21:39:05 2026", above a long or a repeated list.
 std::string date_line(base::Instant now) {
   return slurm_date(now) + "\n";
 }

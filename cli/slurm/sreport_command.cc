@@ -148,7 +148,7 @@ std::vector<ReportRow> accounts_by_user(const Used& used, const ReportOptions& o
   return rows;
 }
 
-// The CPUs that the cluster has now; each node once.
+// Returns the CPUs that the cluster has now; each node once.
 std::int64_t cpus_of(const ClusterNodes& cluster) {
   std::map<std::string, std::int64_t> by_node;
   for (const NodeLine& line : node_lines(cluster)) {

@@ -22,7 +22,7 @@ std::string spelling(const WordOption& option) {
   return text;
 }
 
-// The option of this long name, or the only one that begins so, as getopt_long() has it.
+// Returns the option of this long name, or the only one that begins so, as getopt_long() has it.
 const WordOption* find_long(std::span<const WordOption> table, std::string_view name) {
   const WordOption* found = nullptr;
   for (const WordOption& option : table) {

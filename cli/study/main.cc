@@ -10,9 +10,9 @@
 
 namespace {
 
-// The document with the text between the comments `<!-- NAME -->` and `<!-- end -->` exchanged. A
-// document without the two comments is an error: the table must not be put where it does not
-// belong.
+// Returns the document with the text between the comments `<!-- NAME -->` and `<!-- end -->`
+// exchanged. A document without the two comments is an error: the table must not be put where it
+// does not belong.
 base::Result<std::string> with_table(const std::string& document, const std::string& name,
                                      const std::string& table) {
   const std::string begin_mark = "<!-- " + name + " -->\n";

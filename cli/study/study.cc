@@ -13,11 +13,11 @@
 namespace cli {
 namespace {
 
-// The figures of one simulation. Utilization counts all jobs until the last submission, because
-// behind it the machine runs empty; the other figures leave the jobs of the warm-up out. Every job
-// of such a simulation ends, hence the CHECK.
-// The warm-up is kJobsOfWarmUp jobs, a tenth: they meet an empty machine and would make every
-// policy look better than it is in the long run.
+// Returns the figures of one simulation. Utilization counts all jobs until the last submission,
+// because behind it the machine runs empty; the other figures leave the jobs of the warm-up out.
+// Every job of such a simulation ends, hence the CHECK. The warm-up is kJobsOfWarmUp jobs, a
+// tenth: they meet an empty machine and would make every policy look better than it is in the long
+// run.
 Figures figures_of(const WorkloadModel& model, const simulate::Scenario& scenario,
                    const simulate::WhatIf& result) {
   const base::Instant last = scenario.inputs.back().at;
@@ -48,8 +48,8 @@ std::string study_scenario(const WorkloadModel& model, const Policy& policy) {
          "OverSubscribe: '" + std::string{policy.over_subscribe} + "'}\ninputs: []\n";
 }
 
-// The mean over the seeds: in the trace of a single seed one large job at a bad moment moves the
-// figures. The seeds are fixed, so the document's tables can be made again to the digit.
+// Returns the mean over the seeds: in the trace of a single seed one large job at a bad moment
+// moves the figures. The seeds are fixed, so the document's tables can be made again to the digit.
 // All policies and loads get the same jobs of a seed: only their submit times are stretched. So two
 // rows of a table differ by what is studied and not by chance.
 //
@@ -81,7 +81,7 @@ Figures study(const WorkloadModel& model, const Policy& policy, double load) {
           .utilization = sum.utilization / kCount};
 }
 
-// A row of the table in Markdown; also what the program prints while it works.
+// Returns a row of the table in Markdown; also what the program prints while it works.
 std::string study_row(const Studied& studied) {
   const Figures& figures = studied.figures;
   std::array<char, 256> line{};
@@ -93,7 +93,7 @@ std::string study_row(const Studied& studied) {
   return line.data();
 }
 
-// One row for each load and policy, in the order in which they were worked out. The text is
+// Returns one row for each load and policy, in the order in which they were worked out. The text is
 // Markdown.
 std::string study_table(const std::vector<Studied>& all) {
   std::string text =

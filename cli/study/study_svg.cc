@@ -27,7 +27,7 @@ constexpr std::array<Panel, 4> kPanels = {
 // A dash for each policy, so that lines differ by more than their color.
 constexpr std::array<const char*, kPolicies.size()> kDashes = {"", "6 3", "2 2", "8 2 2 2"};
 
-// One element of the picture; none is longer than the line, since texts are added outside.
+// Draws one element of the picture; none is longer than the line, since texts are added outside.
 template <typename... Values>
 std::string format(const char* pattern, Values... values) {
   std::array<char, 256> line{};
@@ -35,7 +35,7 @@ std::string format(const char* pattern, Values... values) {
   return line.data();
 }
 
-// A line of text; `anchor` says which part of it stands at x.
+// Draws a line of text; `anchor` says which part of it stands at x.
 std::string text_at(double x, double y, const char* anchor, const std::string& text) {
   return format("<text x=\"%.0f\" y=\"%.0f\" text-anchor=\"%s\">", x, y, anchor) + text +
          "</text>\n";
@@ -88,7 +88,7 @@ class PanelPicture {
   double y_of(double value) const {
     return top_ + kPanelHeight * (1 - (std::log10(value) - low_) / (high_ - low_));
   }
-  // One line through all loads, in the policy's color and dashes.
+  // Draws one line through all loads, in the policy's color and dashes.
   std::string line_of(std::size_t policy) const {
     std::string points;
     for (const Studied& studied : all_) {

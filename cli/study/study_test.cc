@@ -10,7 +10,7 @@
 namespace cli {
 namespace {
 
-// The text of docs/design/does-it-help.md, in which the tables stand between marks.
+// Returns the text of docs/design/does-it-help.md, in which the tables stand between marks.
 std::string document() {
   const std::filesystem::path path =
       std::filesystem::path{KUBEGANG_SOURCE_DIR} / "docs/design/does-it-help.md";

@@ -64,8 +64,8 @@ ProgramTest::Ran ProgramTest::run(const std::vector<std::string>& arguments) {
   return {code, out.str(), err.str()};
 }
 
-// A job as it is stored after the operator has written its status. `metadata` may carry labels and
-// owners.
+// Returns a job as it is stored after the operator has written its status. `metadata` may carry
+// labels and owners.
 kube::Job ProgramTest::add_job(const std::string& ns, const std::string& name, kube::JobSpec spec,
                                kube::JobStatus status, const kube::ObjectMeta& metadata) {
   kube::Job job{.metadata = metadata};

@@ -90,7 +90,7 @@ class JobsOfRecords {
     return true;
   }
 
-  // "j12", "j12_3"; "j12-N" if there is such a job already.
+  // Returns "j12", "j12_3"; "j12-N" if there is such a job already.
   std::string label_of(const Record& record) {
     const std::int64_t number =
         record.task ? record.array_id.value_or(0) : record.job_id.value_or(0);

@@ -39,8 +39,8 @@ int draw_size(base::Prng& prng, const Sizes& sizes) {
 constexpr std::size_t kHalfHours = 48;
 constexpr double kHalfHour = 1'800;
 
-// How many jobs arrive in each half hour of a day, relative to the others: the gamma distribution
-// of the model over a day that begins at half past five.
+// Returns how many jobs arrive in each half hour of a day, relative to the others: the gamma
+// distribution of the model over a day that begins at half past five.
 std::array<double, kHalfHours> daily_cycle() {
   constexpr double kShape = 8.1737, kScale = 3.9631;
   constexpr std::size_t kDayBegins = 11;

@@ -63,7 +63,7 @@ bool is_blank(char c) {
   return c == ' ' || c == '\t' || c == '\r';
 }
 
-// The words of the line up to a comment. A line that is only a comment has none.
+// Returns the words of the line up to a comment. A line that is only a comment has none.
 // A loop and not a stream: a trace may have 256 MiB, and a word is a view into the text.
 std::vector<std::string_view> words_of(std::string_view line) {
   line = line.substr(0, line.find(';'));
@@ -81,8 +81,8 @@ std::vector<std::string_view> words_of(std::string_view line) {
   return words;
 }
 
-// All 18 numbers of a line. Those that are not used must be numbers, too: a line with a text in it
-// is another format.
+// Returns all 18 numbers of a line. Those that are not used must be numbers, too: a line with a
+// text in it is another format.
 base::Result<Fields> fields_of(const std::vector<std::string_view>& words) {
   if (words.size() != kFieldsCount) {
     return base::invalid_argument("has " + std::to_string(words.size()) + " fields; a job has " +
@@ -144,8 +144,8 @@ base::Result<SwfJob> job_of(const Fields& fields) {
   return job;
 }
 
-// "-1" if it is not known.
-// These two write what time_of() and number_of() read.
+// Returns "-1" if it is not known. These two write what time_of() and number_of()
+// read.
 template <typename Integer>
 std::string text_of(const std::optional<Integer>& value) {
   return value ? std::to_string(*value) : "-1";

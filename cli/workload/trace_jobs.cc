@@ -66,8 +66,8 @@ class TraceJobs {
   }
 
  private:
-  // The partition that a queue of the trace is played in: queue7 if the scenario has it, else the
-  // default one. "" if the scenario has none: the request then names no partition.
+  // Returns the partition that a queue of the trace is played in: queue7 if the scenario has it,
+  // else the default one. "" if the scenario has none: the request then names no partition.
   std::string partition_of(const SwfJob& job) const {
     if (!job.queue) return default_;
     const std::string name = "queue" + std::to_string(*job.queue);

@@ -10,7 +10,7 @@ namespace {
 const char* const kEarly = "2026-01-01T00:00:00Z";
 const char* const kLate = "2026-01-01T00:01:00Z";
 
-// A condition with the least that the API server asks for.
+// Returns a condition with the least that the API server asks for.
 json condition(const char* type, const char* status = "True") {
   return {{"type", type}, {"status", status}, {"reason", "Test"}, {"message", ""}};
 }

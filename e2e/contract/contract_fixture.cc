@@ -9,8 +9,8 @@ namespace {
 
 constexpr const char* kCrds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
-// A kind of the tests' own, with a field for each feature of schemas that kubegang's own kinds
-// use; the tests' bounds and sentences are about these.
+// Returns a kind of the tests' own, with a field for each feature of schemas that kubegang's own
+// kinds use; the tests' bounds and sentences are about these.
 json widget_crd() {
   const json text = {{"type", "string"}};
   const json schema = {
@@ -197,7 +197,7 @@ json ApiServerContract::widget(const std::string& name, const json& spec) const 
           {"spec", spec}};
 }
 
-// The simplest object that any server has: no rules of its own, and no status.
+// Returns the simplest object that any server has: no rules of its own, and no status.
 json ApiServerContract::config_map(const std::string& name) const {
   return {{"apiVersion", "v1"}, {"kind", "ConfigMap"}, {"metadata", {{"name", name}}}};
 }
@@ -231,7 +231,7 @@ json ApiServerContract::create(const std::string& path, const json& object) {
   return reply.body;
 }
 
-// Where a watch must begin to see all that comes after now.
+// Returns where a watch must begin to see all that comes after now.
 std::string ApiServerContract::list_rv(const std::string& path) {
   return get(path).body["metadata"]["resourceVersion"];
 }
@@ -250,7 +250,7 @@ std::vector<std::string> names_in(const json& list) {
   return names;
 }
 
-// "ADDED a", one line for each event: what most tests of watches compare.
+// Returns "ADDED a", one line for each event: what most tests of watches compare.
 std::vector<std::string> summary(const std::vector<json>& events) {
   std::vector<std::string> lines;
   for (const json& event : events) {

@@ -12,8 +12,8 @@ namespace {
 
 using nlohmann::json;
 
-// The plural under which the API serves a kind. Enough for the kinds of our examples: QOS is its
-// own plural, and every other one takes an s.
+// Returns the plural under which the API serves a kind. Enough for the kinds of our examples: QOS
+// is its own plural, and every other one takes an s.
 std::string plural_of(const std::string& kind) {
   std::string out = kind;
   std::transform(out.begin(), out.end(), out.begin(),
@@ -28,7 +28,7 @@ std::string text_at(const json& object, const char* pointer) {
 
 }  // namespace
 
-// Each document of the YAML file, as JSON; the reader has turned YAML into it.
+// Returns each document of the YAML file, as JSON; the reader has turned YAML into it.
 base::Result<std::vector<json>> read_manifests(const std::string& path) {
   const base::Result<std::vector<std::string>> documents = read_yaml_file(path);
   if (!documents.ok()) return documents.error();

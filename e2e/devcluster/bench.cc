@@ -90,8 +90,8 @@ ProcessUsage Bench::usage(const std::string& component) const {
   return usage_of(cluster_.components().processes(component));
 }
 
-// The demo's configuration and partition, with the bench's slice. Jobs are applied later under
-// names of their own; the first one of the demo's file is the pattern.
+// Returns the demo's configuration and partition, with the bench's slice. Jobs are applied later
+// under names of their own; the first one of the demo's file is the pattern.
 base::Status Bench::apply_files() {
   for (const char* file : {"/scheduler-config.yaml", "/partitions.yaml"}) {
     const auto objects = read_manifests(options_.examples_directory + file);

@@ -92,7 +92,7 @@ bool Components::runs(const std::string& name) {
   return !wait(name, base::Duration{0}).has_value();
 }
 
-// The process that was started: an agent's supervisor, not its worker.
+// Returns the process that was started: an agent's supervisor, not its worker.
 pid_t Components::pid(const std::string& name) const {
   const auto found = components_.find(name);
   return found == components_.end() || !found->second.child ? 0 : found->second.child->pid;

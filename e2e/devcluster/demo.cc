@@ -216,7 +216,7 @@ void Demo::print_changes(base::Instant now) {
   std::fflush(stdout);
 }
 
-// The configuration with the demo's slice, and a partition of all nodes of this cluster.
+// Returns the configuration with the demo's slice, and a partition of all nodes of this cluster.
 base::Status Demo::prepare() {
   for (const char* file : {"/scheduler-config.yaml", "/partitions.yaml"}) {
     base::Result<std::vector<json>> objects = read_manifests(options_.examples_directory + file);

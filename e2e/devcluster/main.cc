@@ -81,9 +81,9 @@ std::string check_hostlist(const std::string& text) {
   return names.ok() ? std::string{} : names.error().message;
 }
 
-// The configuration that the command line describes. Programs and CRDs are found from the place of
-// this program, so that it works in every build directory.
-// It finds faults that the parser does not: a folder or CRDs that are missing.
+// Returns the configuration that the command line describes. Programs and CRDs are found from the
+// place of this program, so that it works in every build directory. It finds faults that the parser
+// does not: a folder or CRDs that are missing.
 Result<devcluster::DevclusterConfig> config_of(const Options& options) {
   devcluster::DevclusterConfig config;
   std::error_code error;

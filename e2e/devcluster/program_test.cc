@@ -112,7 +112,7 @@ class Program : public testing::Test {
     }
   }
 
-  // The cgroups of the program's instance, in all hierarchies that are mounted.
+  // Returns the cgroups of the program's instance, in all hierarchies that are mounted.
   std::vector<std::string> cgroups() const {
     std::vector<std::string> out;
     const std::string prefix = "kubegang-devcluster-" + std::to_string(child_->pid) + "-";

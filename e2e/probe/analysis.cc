@@ -94,7 +94,7 @@ std::vector<Switch> switches_of(std::vector<Turn> turns) {
   return out;
 }
 
-// Nodes of any gang: gangs need not have the same nodes.
+// Returns the nodes of any gang: gangs need not have the same nodes.
 std::set<std::string> node_names(const Measurement& measurement) {
   std::set<std::string> out;
   for (const Gang& gang : measurement.gangs) {

@@ -19,7 +19,7 @@ Instant ms(std::int64_t millis) {
 Duration dms(std::int64_t millis) {
   return std::chrono::milliseconds{millis};
 }
-// One piece of work per millisecond, as a probe does.
+// Returns one piece of work per millisecond, as a probe does.
 Run run(std::int64_t from, std::int64_t to) {
   return {ms(from), ms(to), to - from};
 }

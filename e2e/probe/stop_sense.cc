@@ -24,8 +24,8 @@ base::Instant wall() {
   return base::instant_from_micros(std::int64_t{time.tv_sec} * 1'000'000 + time.tv_nsec / 1000);
 }
 
-// The number of voluntary context switches. The freezer stops a thread by letting it sleep in the
-// kernel, so a stop adds one; being preempted counts elsewhere (ru_nivcsw) and does not.
+// Returns the number of voluntary context switches. The freezer stops a thread by letting it sleep
+// in the kernel, so a stop adds one; being preempted counts elsewhere (ru_nivcsw) and does not.
 std::int64_t sleeps_of_this_thread() {
   rusage usage{};
   CHECK(::getrusage(RUSAGE_THREAD, &usage) == 0);

@@ -139,13 +139,13 @@ std::string Cluster::job_path(const std::string& name) const {
   return "/apis/kubegang.io/v1alpha1/namespaces/" + ns_ + "/jobs/" + name;
 }
 
-// A Job without a name if there is none, or if it cannot be read.
+// Returns a Job without a name if there is none, or if it cannot be read.
 kube::Job Cluster::job(const std::string& name) {
   const auto found = kube::decode<kube::Job>(get(job_path(name)));
   return found.ok() ? *found : kube::Job{};
 }
 
-// "" before the operator has written anything.
+// Returns "" before the operator has written anything.
 std::string Cluster::state(const std::string& name) {
   const kube::Job found = job(name);
   return found.status.state ? std::string{to_string(*found.status.state)} : std::string{};

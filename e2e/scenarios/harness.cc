@@ -31,7 +31,7 @@ devcluster::OperatorSpec operator_spec(const std::string& name,
           .environment = environment};
 }
 
-// The scenario's times as fields of a SchedulerConfig.
+// Returns the scenario's times as fields of a SchedulerConfig.
 json times_of(const ClusterOptions& options) {
   return {{"timeSlice", kube::format_duration(options.slice)},
           {"killWait", "2s"},
@@ -279,7 +279,7 @@ std::string Scenario::pod_cgroup_of(const std::string& job_name, const std::stri
   return cgroup_of(pod_on(job_name, node));
 }
 
-// The cycle that is published, as names of jobs; not what the agents do with it.
+// Returns the cycle that is published, as names of jobs; not what the agents do with it.
 std::vector<std::set<std::string>> Scenario::cycle_of(const std::string& node) {
   const auto view = devcluster::read_cluster(cluster_->transport());
   if (!view.ok()) return {};

@@ -50,7 +50,7 @@ class PolicyScenario : public Scenario {
     apply(partition("shared", {{"nodes", {{"hostlist", "n15"}}},
                                {"overSubscribe", {{"policy", "Force"}, {"maxShare", 2}}}}));
   }
-  // A Job that names its nodes: which nodes take jobs first differs from run to run.
+  // Returns a Job that names its nodes: which nodes take jobs first differs from run to run.
   static json on_nodes(const std::string& hostlist, json spec = json::object()) {
     spec["placement"] = {{"hostlist", hostlist}};
     return {{"spec", std::move(spec)}};
@@ -64,7 +64,7 @@ class PolicyScenario : public Scenario {
     EXPECT_LT(status.run_time->elapsed, seconds{4}) << name;
     EXPECT_GE(*status.end_time - submitted, status.run_time->elapsed + milliseconds{500}) << name;
   }
-  // The cores that the job has on each of its nodes, the same everywhere.
+  // Returns the cores that the job has on each of its nodes, the same everywhere.
   std::string cores_of(const std::string& name) {
     const auto allocation = job(name).status.allocation;
     // Nodes with equal shares are one entry, so more than one means that they differ.

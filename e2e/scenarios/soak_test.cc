@@ -31,7 +31,7 @@ constexpr Duration kFrozenMax = seconds{30};
 constexpr seconds kAllEndWithin{300};
 constexpr const char* kStandBy = "operator-2";
 
-// A number from the environment, else the default.
+// Returns a number from the environment, else the default.
 std::int64_t number_in(const char* variable, std::int64_t otherwise) {
   const char* text = std::getenv(variable);
   return text == nullptr ? otherwise : std::atoll(text);

@@ -7,7 +7,7 @@
 namespace scenarios {
 namespace {
 
-// How long any two of them ran at the same time on any node within [from, to), summed up.
+// Returns how long any two of them ran at the same time on any node within [from, to), summed up.
 Duration overlap(const std::vector<probe::Gang>& gangs, Instant from, Instant to) {
   Duration total{};
   for (std::size_t a = 0; a < gangs.size(); ++a) {
@@ -53,7 +53,7 @@ std::vector<std::string> Turns::owners(const std::string& node, std::int64_t slo
   return out;
 }
 
-// "first", "first+second" if both ran, "" if none did; one entry for each slot.
+// Returns "first", "first+second" if both ran, "" if none did; one entry for each slot.
 std::vector<std::string> Turns::owners_of_slots(const std::string& node, Instant from, Instant to,
                                                 const std::vector<std::string>& job_names) const {
   std::vector<std::string> out;

@@ -22,9 +22,9 @@ const std::vector<std::string> kGangs{"first", "second"};
 const std::vector<std::string> kGangNodes{"n12", "n13"};
 const std::string kArray = "array";
 
-// The part of a status that a successor of either version must leave as it is. Which of the jobs
-// that take turns is listed first, and so is `Running` between turns, changes with those that come
-// and go beside them.
+// Returns the part of a status that a successor of either version must leave as it is. Which of the
+// jobs that take turns is listed first, and so is `Running` between turns, changes with those that
+// come and go beside them.
 json lasting(const json& job) {
   json out;
   for (const char* field : {"state", "reason", "jobID", "starts", "restarts", "allocation",

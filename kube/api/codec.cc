@@ -12,8 +12,8 @@
 // returns it instead of the object, so a half that was read is never used.
 namespace kube::codec {
 
-// "spec.containers[0].name". Made into text for a failure only: while all goes well a path is a
-// chain on the stack.
+// Returns "spec.containers[0].name". Made into text for a failure only: while all goes well a path
+// is a chain on the stack.
 std::string Path::text() const {
   std::string out = parent == nullptr ? "" : parent->text();
   if (index) return out + "[" + std::to_string(*index) + "]";

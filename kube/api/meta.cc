@@ -20,7 +20,7 @@ const OwnerReference* controller_of(const ObjectMeta& meta) {
   return nullptr;
 }
 
-// The first of that type; null if there is none.
+// Returns the first of that type; null if there is none.
 const Condition* find_condition(const Conditions& conditions, std::string_view type) {
   for (const Condition& condition : conditions) {
     if (condition.type == type) return &condition;

@@ -61,7 +61,7 @@ std::optional<base::Duration> take_time_of_day(std::string_view& rest) {
   return result + base::Duration{micros};
 }
 
-// "Z" or "+01:00" at the end: by how much the local time is ahead of UTC.
+// Reads "Z" or "+01:00" at the end: by how much the local time is ahead of UTC.
 std::optional<base::Duration> take_offset(std::string_view& rest) {
   if (take(rest, 'Z') || take(rest, 'z')) return base::Duration{0};
   const bool west = rest.starts_with('-');
@@ -121,9 +121,9 @@ std::optional<std::int64_t> unit_nanos(std::string_view name) {
   return std::nullopt;
 }
 
-// One "1.5h" at the front, in nanoseconds. A long double has 64 bits of mantissa or more, so all
-// nanoseconds of a duration stay exact. The bound keeps its parser from long inputs; the CRDs take
-// durations of 32 characters.
+// Reads one "1.5h" at the front, in nanoseconds. A long double has 64 bits of mantissa or more, so
+// all nanoseconds of a duration stay exact. The bound keeps its parser from long inputs; the CRDs
+// take durations of 32 characters.
 std::optional<long double> take_term(std::string_view& rest) {
   constexpr std::size_t kNumberCharactersMax = 32;
   // Only digits and points belong to the number; "1e3s" or "0x1s" is not a duration in Go either.
@@ -145,9 +145,9 @@ std::optional<long double> take_term(std::string_view& rest) {
   return value * static_cast<long double>(*nanos);
 }
 
-// One sign before all terms, then terms of any unit in any order, which add up. "0" alone needs no
-// unit, as in Go.
-// nullopt if anything is left over. Values below a microsecond are rounded to the nearest one.
+// Reads one sign before all terms, then terms of any unit in any order, which add up. "0" alone
+// needs no unit, as in Go. nullopt if anything is left over. Values below a microsecond are rounded
+// to the nearest one.
 std::optional<base::Duration> read_duration(std::string_view text) {
   std::string_view rest = text;
   const bool negative = rest.starts_with('-');

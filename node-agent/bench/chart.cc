@@ -40,8 +40,8 @@ std::string figure(double value, const std::string& unit) {
   return text + unit;
 }
 
-// A square for Slurm's way and a circle for kubegang's, so that the two differ without colors. The
-// labels of squares stand beside them, because Slurm's way has two marks for one slice.
+// Draws a square for Slurm's way and a circle for kubegang's, so that the two differ without
+// colors. The labels of squares stand beside them, because Slurm's way has two marks for one slice.
 std::string shape_of(const Point& point, double x, double y, const std::string& label) {
   const std::string colour = point.slurm ? "#b5482a" : "#1f6f8b";
   const std::string mark = point.slurm ? "<rect x='" + number(x - 5) + "' y='" + number(y - 5) +

@@ -26,8 +26,8 @@ std::int64_t cpu_nanos(pid_t process) {
   return sum;
 }
 
-// The memory that is resident now, as `ps` shows it. The supervisor and the worker share the
-// program's text, which the sum counts twice.
+// Returns the memory that is resident now, as `ps` shows it. The supervisor and the worker share
+// the program's text, which the sum counts twice.
 std::int64_t rss_kib(pid_t process) {
   std::ifstream status{"/proc/" + std::to_string(process) + "/status"};
   for (std::string word; status >> word;) {

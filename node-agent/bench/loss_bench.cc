@@ -41,7 +41,7 @@ class LossBench {
     }
   }
 
-  // The first boundary that is measured: one of gang 0's turns.
+  // Returns the first boundary that is measured: one of gang 0's turns.
   std::int64_t first_boundary() const {
     const std::int64_t round = nanos(slice_) * 2;
     return ((wall_nanos() + nanos(kTurnsSettle)) / round + 1) * round;

@@ -21,7 +21,7 @@ std::vector<Run> busy_but_for(const std::vector<Run>& gaps) {
   return runs;
 }
 
-// A gap of `length` in each turn, `after` its boundary.
+// Returns a gap of `length` in each turn, `after` its boundary.
 std::vector<Run> gaps_in_turns(std::int64_t after, std::int64_t length) {
   std::vector<Run> gaps;
   for (int i = 0; i < kTurns.count; ++i) {

@@ -34,7 +34,7 @@ void pin_to(int cpu) {
   ::sched_setaffinity(0, sizeof set, &set);
 }
 
-// One agent, until it is killed.
+// Runs one agent, until it is killed.
 [[noreturn]] void be_agent(const BenchPods& pods, int node, bool fifo, pid_t parent,
                            Shared& shared) {
   testing::end_with_parent(parent);

@@ -43,7 +43,7 @@ namespace {
 
 }  // namespace
 
-// The clock that boundaries of slices are on, read without a system call.
+// Reads the clock that boundaries of slices are on, read without a system call.
 std::int64_t wall_nanos() {
   timespec time{};
   ::clock_gettime(CLOCK_REALTIME, &time);

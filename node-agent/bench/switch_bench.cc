@@ -138,7 +138,7 @@ class BareLoop {
   std::thread thread_;
 };
 
-// The reports of that many switches at boundaries.
+// Returns the reports of that many switches at boundaries.
 std::vector<double> take_reports(Switcher& switcher, int switches) {
   std::vector<double> took;
   while (static_cast<int>(took.size()) < switches) {

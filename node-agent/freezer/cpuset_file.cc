@@ -49,7 +49,7 @@ base::Error why_there_is_no_file(const PodCgroup& cgroup, const base::Error& err
 
 constexpr const char* kListName = "cpuset.cpus";
 
-// The CPUs of the cgroup above, which the pod's cgroup has when its own list is empty.
+// Returns the CPUs of the cgroup above, which the pod's cgroup has when its own list is empty.
 // By ".." and so not beneath the pod's directory, hence not by open_beneath(). The directory is
 // open and cannot be exchanged, and the name is a constant.
 base::Result<std::string> cpus_above(const PodCgroup& cgroup) {

@@ -27,7 +27,7 @@ constexpr base::Duration kStatusWithin = seconds{30};  // it is not written all 
 
 class AgentConfinementTest : public AgentProcessFixture {
  protected:
-  // A number of /proc/PID/status, of `field` with its colon.
+  // Returns a number of /proc/PID/status, of `field` with its colon.
   static long status_number(pid_t process, const std::string& field) {
     std::ifstream status{"/proc/" + std::to_string(process) + "/status"};
     for (std::string word; status >> word;) {

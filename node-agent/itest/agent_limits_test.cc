@@ -28,7 +28,7 @@ class AgentLimitsTest : public AgentProcessFixture {
     ASSERT_TRUE(time.has_value());
     times_.push_back(*time);
   }
-  // The time in the middle. All of them are printed, for people who look at a slow machine.
+  // Returns the time in the middle. All of them are printed, for people who look at a slow machine.
   base::Duration usual() {
     std::sort(times_.begin(), times_.end());
     for (const base::Duration time : times_) {

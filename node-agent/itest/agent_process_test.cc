@@ -404,7 +404,7 @@ TEST_P(AgentProcessTest, ALogThatNobodyReadsHoldsUpNeitherTheWorkerNorItsSupervi
   EXPECT_TRUE(takes_turns_soon(seconds{10}));
 }
 
-// The mask in hexadecimal, as the kernel shows it.
+// Returns the mask in hexadecimal, as the kernel shows it.
 std::string effective_capabilities(pid_t process) {
   std::ifstream status{"/proc/" + std::to_string(process) + "/status"};
   for (std::string word; status >> word;) {

@@ -81,7 +81,7 @@ void stand_by() {
   for (;;) ::pause();
 }
 
-// A line of /proc/PID/status behind `field`, which ends with a colon.
+// Returns a line of /proc/PID/status behind `field`, which ends with a colon.
 std::string status_line(pid_t process, const std::string& field) {
   std::ifstream status{"/proc/" + std::to_string(process) + "/status"};
   for (std::string line; std::getline(status, line);) {

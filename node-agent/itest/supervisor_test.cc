@@ -116,7 +116,7 @@ class HeldWorkerTest : public AgentProcessFixture {
   }
   void let_go() { holder_->set_frozen(kPlace, false); }
   bool is_there(pid_t worker) const { return ::kill(worker, 0) == 0; }
-  // The process ID of the supervisor.
+  // Returns the process ID of the supervisor.
   int thaws_count() const {
     const std::string text = log_text();
     int count = 0;

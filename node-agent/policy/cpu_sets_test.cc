@@ -28,7 +28,7 @@ using ::testing::HasSubstr;
 
 constexpr char kUid[] = "0b2d5f1a-77c0-4b7e-9f1e-0123456789ab";
 
-// The first line of a file, without blanks in front.
+// Returns the first line of a file, without blanks in front.
 std::string text_of(const fs::path& path) {
   std::string line;
   std::getline(std::ifstream{path} >> std::ws, line);
@@ -136,7 +136,7 @@ class CpuSetsTest : public ::testing::Test {
     if (!cpus.empty()) annotations["kubegang.io/cpuset"] = cpus;
     node_.step();
   }
-  // The complaint about the pod's set; "" if there is none.
+  // Returns the complaint about the pod's set; "" if there is none.
   std::string note() const {
     const auto& notes = node_.cpu_notes();
     return notes.contains("default/a") ? notes.at("default/a") : "";

@@ -20,7 +20,7 @@ using std::chrono::seconds;
 constexpr int kEntries = 3'000;
 const std::string kLong(300, 'x');
 
-// A container in which every text is long.
+// Returns a container in which every text is long.
 kube::Container container(const std::string& name) {
   kube::Container one{.name = name, .image = kLong, .command = {kLong}, .args = {kLong}};
   one.env = {{.name = "A", .value = kLong}};
@@ -34,7 +34,7 @@ kube::ContainerStatus running(const std::string& name) {
   return status;
 }
 
-// A megabyte in each field that a user may fill.
+// Returns a megabyte in each field that a user may fill.
 kube::Pod hostile_pod(int containers) {
   kube::Pod pod;
   pod.metadata.name = "huge";

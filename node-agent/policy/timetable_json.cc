@@ -6,9 +6,9 @@
 
 namespace agent {
 
-// One line, for the journal: what a new process needs to go on before the API server answers.
-// Status and labels are left out, and the resource version, which would change the journal with
-// each write of the status.
+// Writes one line, for the journal: what a new process needs to go on before the API server
+// answers. Status and labels are left out, and the resource version, which would change the journal
+// with each write of the status.
 std::string timetable_to_json(const kube::NodeTimetable& timetable) {
   kube::NodeTimetable kept;
   kept.metadata.name = timetable.metadata.name;

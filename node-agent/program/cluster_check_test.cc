@@ -9,7 +9,7 @@ namespace {
 using ::testing::HasSubstr;
 using enum kube::ConditionStatus;
 
-// A node of which the agent has reported these conditions.
+// Returns a node of which the agent has reported these conditions.
 kube::NodeTimetable node(const std::string& name, std::vector<kube::Condition> conditions) {
   kube::NodeTimetable object;
   object.metadata.name = name;

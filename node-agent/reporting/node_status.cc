@@ -17,8 +17,8 @@ kube::Condition condition(std::string type, bool status, std::string reason, std
           .message = std::move(message)};
 }
 
-// The first kNamesMax of those that belong, in the report's order: a node in trouble must not make
-// an object that is too large to be stored.
+// Returns the first kNamesMax of those that belong, in the report's order: a node in trouble must
+// not make an object that is too large to be stored.
 template <typename Predicate>
 std::vector<kube::PodReference> references_to(const std::vector<PodView>& pods, Predicate belongs) {
   std::vector<kube::PodReference> references;
@@ -32,11 +32,11 @@ std::vector<kube::PodReference> references_to(const std::vector<PodView>& pods, 
 
 }  // namespace
 
-// One condition with one reason: the first that holds, the widest in effect first. A fault that
-// stops all freezing on the node comes before a fault of a single pod. A node whose Ready is
-// False gets no new jobs from the operator, and users read the reason there. A second cause
-// shows when the first is mended. CPUSetNotApplied is True: such a pod takes its turns all the
-// same.
+// Returns one condition with one reason: the first that holds, the widest in effect first. A
+// fault that stops all freezing on the node comes before a fault of a single pod. A node whose
+// Ready is False gets no new jobs from the operator, and users read the reason there. A second
+// cause shows when the first is mended. CPUSetNotApplied is True: such a pod takes its turns all
+// the same.
 kube::Condition ready_condition(const AgentReport& report) {
   const std::string type = "Ready";
   if (report.stopped) {

@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 
 constexpr base::Instant kNow{seconds{1'767'225'600}};
 
-// A report of which nothing is wrong; each test spoils one field.
+// Returns a report of which nothing is wrong; each test spoils one field.
 AgentReport good() {
   auto timetable = std::make_shared<kube::NodeTimetable>();
   timetable->spec.term = 3;

@@ -153,8 +153,8 @@ base::Status JournalFile::write(const Journal& journal) const {
   return base::Error{status.error().code, "journal " + status.error().message};
 }
 
-// A random UUID that the kernel makes at each boot. "" if it cannot be read; all journals of such a
-// machine then count as of one boot.
+// Reads a random UUID that the kernel makes at each boot. "" if it cannot be read; all journals of
+// such a machine then count as of one boot.
 std::string read_boot_id() {
   const os::FileDescriptor file{::open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)};
   if (!file.is_open()) return {};

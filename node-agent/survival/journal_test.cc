@@ -10,7 +10,7 @@
 namespace agent {
 namespace {
 
-// A value in each field, among them a path with a blank and a barrier of 0.
+// Returns a value in each field, among them a path with a blank and a barrier of 0.
 Journal example() {
   return {.boot_id = "boot-1",
           .lease = LeaseSeen{.at = base::Duration{5'000'000},

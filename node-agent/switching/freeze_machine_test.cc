@@ -176,7 +176,7 @@ TEST(FreezeMachine, AnAncestorsFreezeThatOurThawCannotEndIsForeign) {
   EXPECT_EQ(machine.state(), FreezeState::kForeign);
 }
 
-// A machine in this state, brought there by the shortest way.
+// Returns a machine in this state, brought there by the shortest way.
 FreezeMachine machine_in(FreezeState state) {
   if (state == FreezeState::kForeign) return FreezeMachine::found_foreign(kT0);
   FreezeMachine machine = FreezeMachine::found_running(kT0);

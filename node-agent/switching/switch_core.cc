@@ -513,8 +513,8 @@ bool SwitchCore::boundary_is_near() const {
   return away > base::Duration{0} && away <= kQuietBefore;
 }
 
-// The next boundary and the earliest look of all pods. O(pods): the thread asks once for each
-// wake-up.
+// Returns the next boundary and the earliest look of all pods. O(pods): the thread asks once for
+// each wake-up.
 SwitchWake SwitchCore::next_wake() const {
   SwitchWake wake{.boundary = boundary_, .look = std::nullopt};
   if (held_back_until_) {

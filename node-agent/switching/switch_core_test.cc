@@ -36,8 +36,8 @@ void set_cycle(Assignment& assignment, std::vector<timetable::PodSet> cycle) {
 // says what was written, in which order, and how long a freeze takes.
 class SwitchCoreTest : public ::testing::Test {
  protected:
-  // The control of the pod of this name, the same one each time: assignments that follow one
-  // another list the same object. `found` counts at its first use only.
+  // Returns the control of the pod of this name, the same one each time: assignments that follow
+  // one another list the same object. `found` counts at its first use only.
   std::shared_ptr<PodControl> control(const std::string& name,
                                       AdoptedAs found = AdoptedAs::kRunning) {
     auto& known = controls_[name];

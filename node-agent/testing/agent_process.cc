@@ -39,7 +39,7 @@ void leave_no_capability() {
   ::prctl(PR_SET_NO_NEW_PRIVS, 1UL, 0UL, 0UL, 0UL);
 }
 
-// The exit code of a child once it ended; nullopt if it does not within the limit.
+// Returns the exit code of a child once it ended; nullopt if it does not within the limit.
 std::optional<int> wait_for(pid_t child, base::Duration limit) {
   int status = 0;
   const bool ended = eventually([&] { return ::waitpid(child, &status, WNOHANG) == child; }, limit);
@@ -137,7 +137,7 @@ void AgentProcess::log_to_a_full_pipe() {
   CHECK(::fcntl(log_pipe_.get(), F_SETFL, 0) == 0);  // From now on a write waits.
 }
 
-// The program with these arguments; logs where all of them do.
+// Runs the program with these arguments; logs where all of them do.
 pid_t AgentProcess::spawn(const std::vector<std::string>& arguments) const {
   std::vector<std::string> command = {program_};
   command.insert(command.end(), arguments.begin(), arguments.end());

@@ -97,8 +97,8 @@ void FakeNode::hold_switcher(bool on) {
   sink_->hold(on);
 }
 
-// A pod that is ready to be frozen: it runs, has settled, and has a cgroup. A test changes what is
-// to stand in the way.
+// Adds a pod that is ready to be frozen: it runs, has settled, and has a cgroup. A test changes
+// what is to stand in the way.
 kube::Pod& FakeNode::add_pod(const std::string& name, const std::string& job) {
   kube::Pod pod;
   pod.metadata.name = name;
@@ -185,7 +185,7 @@ Journal FakeNode::journal() const {
   return journal ? *journal : Journal{};
 }
 
-// An empty view if the policy does not know the pod.
+// Returns an empty view if the policy does not know the pod.
 PodView FakeNode::view(const std::string& name) const {
   for (const PodView& view : policy_->pods()) {
     if (view.name == "default/" + name) return view;

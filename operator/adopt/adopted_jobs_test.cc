@@ -77,7 +77,7 @@ class AdoptedJobsTest : public testing::Test {
     }
     return all;
   }
-  // The Job that was asked for, as the API server answers.
+  // Returns the Job that was asked for, as the API server answers.
   kube::Job made(const std::vector<Effect>& effects, const std::string& uid) {
     EXPECT_THAT(effects, SizeIs(1));
     const auto* create = effects.empty() ? nullptr : std::get_if<CreateJob>(&effects.front());
@@ -135,7 +135,7 @@ class AdoptedJobsTest : public testing::Test {
                                        {.phase = BatchView::Phase::kComplete, .since = now_}, now_);
     show();
   }
-  // "True Reason" of the batch Job's condition; "" if it has none.
+  // Returns "True Reason" of the batch Job's condition; "" if it has none.
   std::string says(std::string_view type) const {
     const auto* found = kube::find_condition(batch_.status.conditions, type);
     if (found == nullptr) return "";

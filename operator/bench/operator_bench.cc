@@ -134,7 +134,7 @@ class Bench {
     server_.put(std::move(job));
   }
 
-  // A new leader, until it has nothing left to do at once. Returns its CPU time.
+  // Runs a new leader, until it has nothing left to do at once. Returns its CPU time.
   double lead() {
     // The last leader's news is not the next one's.
     (void)inbox_.take();

@@ -55,7 +55,7 @@ std::optional<T> decoded(std::string_view text) {
   return std::move(*first);
 }
 
-// A partition `batch` of eight nodes.
+// Returns a partition `batch` of eight nodes.
 const sched::Configuration& some_configuration() {
   static const sched::Configuration kConfiguration = [] {
     static const kube::PartitionSpec kSpec{.nodes = {.hostlist = "n[1-8]"}, .is_default = true};

@@ -54,7 +54,7 @@ void add_parts(Json& env, const std::string& prefix, std::string_view text) {
   }
 }
 
-// One NAME=VALUE a line, with \n for a line break and \\ for a backslash.
+// Writes one NAME=VALUE a line, with \n for a line break and \\ for a backslash.
 std::string lines_of(const std::vector<kube::BatchVariable>& variables) {
   std::string lines;
   for (const kube::BatchVariable& variable : variables) {

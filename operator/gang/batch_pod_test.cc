@@ -19,7 +19,7 @@ using testing::Not;
 
 const PodLauncher kOfImage{.image = "registry/launcher:1"};
 
-// A script on two nodes with two CPUs each.
+// Returns a script on two nodes with two CPUs each.
 kube::Job script_job(const json& batch) {
   kube::Job job = job_of_spec(
       {{"resources", {{"nodes", {{"min", 2}}}, {"cpusPerTask", 2}, {"memoryPerCPU", "50Mi"}}},

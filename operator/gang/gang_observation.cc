@@ -60,7 +60,7 @@ std::string kubelets_words(const kube::Pod& pod) {
   return reason.empty() || message.empty() ? reason + message : reason + ": " + message;
 }
 
-// The failed container that ended first, or null.
+// Returns the failed container that ended first, or null.
 const kube::ContainerTerminated* first_failed(const kube::Pod& pod) {
   const kube::ContainerTerminated* first = nullptr;
   for (const auto* statuses :
@@ -106,7 +106,7 @@ bool is_disrupted(const kube::Pod& pod) {
          kube::is_true(pod.status.conditions, "DisruptionTarget");
 }
 
-// The first container that waits for a reason which may last, or null.
+// Returns the first container that waits for a reason which may last, or null.
 const kube::ContainerStatus* stuck_container(const kube::Pod& pod) {
   for (const auto* statuses :
        {&pod.status.init_container_statuses, &pod.status.container_statuses}) {
@@ -126,8 +126,8 @@ bool kubelet_is_silent(const kube::Pod& pod) {
          pod.status.init_container_statuses.empty();
 }
 
-// "container main waits, ContainerCreating: …" of the first container that has yet to start or, if
-// it is an init container, to end.
+// Returns "container main waits, ContainerCreating: …" of the first container that has yet to start
+// or, if it is an init container, to end.
 std::string waiting_text(const kube::ContainerStatus& status) {
   if (status.state.running) return "init container " + status.name + " runs";
   const auto& waiting = status.state.waiting;

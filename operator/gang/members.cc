@@ -48,8 +48,8 @@ Members::Members(int completions, const Stored& stored, int places)
   }
 }
 
-// The next index that was never given to a place; nullopt if none is left. Indexes are given in
-// ascending order, as the batch group's controller gives them.
+// Returns the next index that was never given to a place; nullopt if none is left. Indexes are
+// given in ascending order, as the batch group's controller gives them.
 std::optional<int> Members::take_next() {
   while (next_ < completions_ && has_succeeded(next_)) ++next_;
   if (next_ >= completions_) return std::nullopt;

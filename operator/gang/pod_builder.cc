@@ -412,7 +412,7 @@ bool needs_service(const kube::Job& job, std::size_t pods_count) {
          job.spec.network.value_or(kube::JobNetwork::kService) == kube::JobNetwork::kService;
 }
 
-// A headless service: it only gives the pods names in DNS.
+// Makes a headless service: it only gives the pods names in DNS.
 kube::Service build_service(const kube::Job& job, const JobIdentity& identity) {
   const bool of_task = identity.task && job.spec.batch;
   kube::Service service;

@@ -16,7 +16,7 @@ namespace {
 using Json = nlohmann::json;
 using base::invalid_argument;
 
-// The list under `name`, made if there is none.
+// Returns the list under `name`, made if there is none.
 Json& list_at(Json& object, const char* name) {
   Json& list = object[name];
   if (!list.is_array()) list = Json::array();

@@ -15,7 +15,7 @@ using testing::HasSubstr;
 const kube::PodIdentity kAnn{
     .user = "ann", .uid = 1000, .gid = 100, .groups = {100, 200}, .home = "/home/ann"};
 
-// A home that belongs to the administrator.
+// Returns a home that belongs to the administrator.
 DefaultsInForce home() {
   DefaultsInForce in_force{.partition = "main", .defaults = kube::PodDefaults{}, .identity = kAnn};
   kube::PodDefaults& defaults = *in_force.defaults;

@@ -53,10 +53,10 @@ std::vector<kube::JobDevice> devices_of_pod(const std::vector<kube::JobDevice>& 
 
 }  // namespace
 
-// "JOB-HASH-INDEX". The hash of UID and start keeps the names of two starts, and of two jobs that
-// had one name after the other, apart: a create that is repeated after a crash meets AlreadyExists
-// only for its own pod. 27^5 (14 million) hashes suffice, because only pods with the same job name
-// compete.
+// Returns "JOB-HASH-INDEX". The hash of UID and start keeps the names of two starts, and of two
+// jobs that had one name after the other, apart: a create that is repeated after a crash meets
+// AlreadyExists only for its own pod. 27^5 (14 million) hashes suffice, because only pods with the
+// same job name compete.
 std::string pod_name(const JobIdentity& job, int index) {
   std::uint64_t hash = hash_of(record_key(std::string{job.uid}, job.task), job.starts);
   std::string name{job.name};

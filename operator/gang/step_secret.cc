@@ -63,8 +63,8 @@ std::string name_of_start(const JobIdentity& job) {
 
 }  // namespace
 
-// "search team-a.svc.cluster.local svc.cluster.local cluster.local": the domain is what stands
-// behind "svc.".
+// Reads "search team-a.svc.cluster.local svc.cluster.local cluster.local": the domain is what
+// stands behind "svc.".
 ClusterDns read_cluster_dns(std::string_view resolv_conf) {
   ClusterDns dns;
   std::vector<std::string> servers;

@@ -25,7 +25,7 @@ struct Gang {
       if (ago >= 0) pod.last_finished = kSeenAt - seconds{ago};
     }
   }
-  // The verdict under this rule alone.
+  // Returns the verdict under this rule alone.
   std::optional<EarlySuccess> under(const kube::SuccessRule& rule) const {
     return early_success({{rule}}, slots, pods, kSeenAt);
   }

@@ -38,7 +38,7 @@ class GatedPodsTest : public testing::Test {
     pod.spec.containers = {{.name = "main", .image = "none"}};
     gated_.observe({"team-a", name}, std::make_shared<const kube::Pod>(std::move(pod)));
   }
-  // A Job of "train" for these pods, as the operator made it for them.
+  // Returns a Job of "train" for these pods, as the operator made it for them.
   static kube::Job job_of(const std::string& name, const std::vector<std::string>& pods) {
     kube::Job job;
     job.metadata.name = name;
@@ -65,7 +65,7 @@ class GatedPodsTest : public testing::Test {
                   [](const Effect& effect) { return std::holds_alternative<NotePod>(effect); });
     return effects;
   }
-  // The Job that was asked for, as the API server answers.
+  // Returns the Job that was asked for, as the API server answers.
   kube::Job is_made(const std::vector<Effect>& effects) {
     EXPECT_THAT(effects, SizeIs(1));
     const auto* create = effects.empty() ? nullptr : std::get_if<CreateJob>(&effects.front());

@@ -18,7 +18,7 @@ namespace {
 constexpr base::Duration kRest = std::chrono::milliseconds{200};
 constexpr std::size_t kNamesMax = 100;  // the CRD's
 
-// "Resources: it waits for 2 nodes", or one of the two.
+// Returns "Resources: it waits for 2 nodes", or one of the two.
 std::string reason_text(const sched::Forecast& forecast) {
   const std::string name{reason_name(forecast.reason)};
   if (forecast.message.empty()) return name.empty() ? "it waits" : name;

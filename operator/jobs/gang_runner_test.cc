@@ -17,7 +17,7 @@ using std::chrono::seconds;
 
 class GangRunnerTest : public JobPartsFixture {
  protected:
-  // A job of two nodes that is requeued, or not, when it loses one.
+  // Returns a job of two nodes that is requeued, or not, when it loses one.
   static kube::Job with_requeue(bool requeue) {
     kube::Job job = object("train", 2);
     job.spec.lifecycle.requeue = requeue;

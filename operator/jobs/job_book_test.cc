@@ -15,7 +15,7 @@ using std::chrono::seconds;
 
 constexpr base::Instant kStart{seconds{1'000}};
 
-// A Job as its user has just created it; `version` is its resourceVersion.
+// Returns a Job as its user has just created it; `version` is its resourceVersion.
 kube::Job job_object(const std::string& name, const std::string& version) {
   kube::Job job;
   job.metadata.name = name;
@@ -26,7 +26,7 @@ kube::Job job_object(const std::string& name, const std::string& version) {
   return job;
 }
 
-// A Job that has completed as number `id`.
+// Returns a Job that has completed as number `id`.
 kube::Job ended_job(const std::string& name, const std::string& version, std::int64_t id) {
   kube::Job job = job_object(name, version);
   job.status.state = kube::JobState::kCompleted;

@@ -5,8 +5,8 @@
 namespace control {
 namespace {
 
-// A job of QOS "normal" in that state; it has nodes unless it is pending. `partition` may be a
-// list.
+// Returns a job of QOS "normal" in that state; it has nodes unless it is pending. `partition` may
+// be a list.
 JobRecord job_in(const std::string& uid, kube::JobState state, const std::string& partition) {
   JobRecord job;
   job.uid = uid;

@@ -11,7 +11,7 @@ using std::chrono::milliseconds;
 
 constexpr base::Instant kNumbersAt{std::chrono::seconds{1'000}};
 
-// The answer to a write that was done.
+// Returns the answer to a write that was done.
 IdsReserved stored(const ReserveIds& asked) {
   return {asked.first, asked.end, kube::SchedulerConfig{}, std::nullopt};
 }

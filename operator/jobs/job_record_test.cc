@@ -8,7 +8,7 @@
 namespace control {
 namespace {
 
-// The slots of a start: pods 0 and 1 on n0, 2 and 3 on n1, and so on.
+// Returns the slots of a start: pods 0 and 1 on n0, 2 and 3 on n1, and so on.
 std::vector<PodSlot> slots_of_start(int start, int count) {
   std::vector<PodSlot> slots;
   for (int i = 0; i < count; ++i) {

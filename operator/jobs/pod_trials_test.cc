@@ -18,7 +18,7 @@ sched::Configuration two_partitions() {
   return configuration;
 }
 
-// A job in the queue that asks for 1 MiB on each node.
+// Returns a job in the queue that asks for 1 MiB on each node.
 JobRecord waiting(const std::string& uid) {
   JobRecord job;
   job.key = {"team-a", "job-" + uid};

@@ -55,14 +55,14 @@ struct PodWritesTest : testing::Test {
     answer.spec.pod_template = kube::RawJson{nlohmann::json{{"spec", {{"containers", {}}}}}};
     pods.answered(TemplateRead{"uid", answer});
   }
-  // The answer to the creation of the pod of this slot, in the first start.
+  // Returns the answer to the creation of the pod of this slot, in the first start.
   PodCreated refused(int index, base::Code code) {
     return {.job_uid = "uid",
             .starts = 1,
             .slot = job->start.slots[static_cast<std::size_t>(index)],
             .result = base::Error{code, "no"}};
   }
-  // A pod that is bound to that node, with a UID after it.
+  // Returns a pod that is bound to that node, with a UID after it.
   kube::Pod pod(const std::string& node) {
     kube::Pod pod;
     pod.metadata.uid = "pod-on-" + node;

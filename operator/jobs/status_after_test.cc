@@ -38,7 +38,7 @@ kube::JobStatus running() {
   return status;
 }
 
-// "True Reason" of a condition that this decision has set, at the present generation.
+// Returns "True Reason" of a condition that this decision has set, at the present generation.
 std::string says(const kube::JobStatus& status, std::string_view type) {
   const kube::Condition* found = kube::find_condition(status.conditions, type);
   if (found == nullptr) return "";
@@ -73,7 +73,7 @@ kube::JobStatus full() {
   return status;
 }
 
-// "Accepted True Before, …": all conditions by their names.
+// Returns "Accepted True Before, …": all conditions by their names.
 std::string all_conditions(const kube::JobStatus& status) {
   std::set<std::string> sorted;
   for (const kube::Condition& each : status.conditions) {

@@ -105,9 +105,9 @@ std::optional<NotePod> SuspensionNotes::next(base::Instant now, const PodsOf& po
   return std::nullopt;
 }
 
-// The next pod whose condition is not what it should be. Pods of a job that was suspended a moment
-// ago are left as they are: they may have the condition of an earlier suspension, which then is
-// right again soon.
+// Takes the next pod whose condition is not what it should be. Pods of a job that was suspended a
+// moment ago are left as they are: they may have the condition of an earlier suspension, which then
+// is right again soon.
 std::optional<NotePod> SuspensionNotes::next_of(const std::string& job_uid, const Pods& pods,
                                                 base::Instant now) {
   const auto suspended = suspended_.find(job_uid);

@@ -35,7 +35,7 @@ class SuspensionNotesTest : public testing::Test {
   void suspend(const std::string& reason) {
     notes_.observe("job", Suspension{reason, "it is suspended"}, kSuspendedAt);
   }
-  // "+a -b": what is written at that instant.
+  // Returns "+a -b": what is written at that instant.
   std::string written(base::Instant now) {
     InformBudget budget;
     budget.restore(now - seconds{1});

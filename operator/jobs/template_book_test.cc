@@ -9,7 +9,7 @@
 namespace control {
 namespace {
 
-// A template that differs by its image alone.
+// Returns a template that differs by its image alone.
 kube::RawJson template_of(const std::string& image) {
   const nlohmann::json container{{"name", "main"}, {"image", image}};
   return kube::RawJson{nlohmann::json{{"spec", {{"containers", {container}}}}}};
@@ -51,7 +51,7 @@ TEST(TemplateBook, AChangedTemplateIsAProblemAndTheFirstOneCounts) {
   EXPECT_EQ(book.find("uid"), changed) << "to change it back does not mend it";
 }
 
-// A batch Job of which only UID and template count.
+// Returns a batch Job of which only UID and template count.
 kube::BatchJob batch_job(const std::string& uid, const std::string& image) {
   kube::BatchJob job;
   job.metadata.uid = uid;

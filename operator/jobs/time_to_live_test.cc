@@ -14,7 +14,7 @@ const DeleteJob kDelete{kKey, "uid"};
 constexpr std::size_t kTtlRoom = 100;  // enough
 const Recorded kNoRecords;
 
-// A Job with that ttlAfterFinished, or without one.
+// Returns a Job with that ttlAfterFinished, or without one.
 kube::Job lives(std::optional<base::Duration> after, const std::string& uid = "uid") {
   kube::Job job;
   job.metadata.name = kKey.name;
@@ -24,7 +24,7 @@ kube::Job lives(std::optional<base::Duration> after, const std::string& uid = "u
   return job;
 }
 
-// The status of a job that ended at that time.
+// Returns the status of a job that ended at that time.
 kube::JobStatus ended(std::optional<base::Instant> at) {
   kube::JobStatus status;
   status.end_time = at;
@@ -109,7 +109,7 @@ class TimeToLiveWithRecords : public ::testing::Test {
  protected:
   TimeToLiveWithRecords() { recorded_.follow({"kubegang-system", "kubegang-records"}); }
 
-  // A Job that has ended, as it is stored in that version.
+  // Returns a Job that has ended, as it is stored in that version.
   static kube::Job stored(const std::string& uid, const std::string& version) {
     kube::Job job = lives(minutes{1}, uid);
     job.metadata.resource_version = version;

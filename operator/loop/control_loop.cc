@@ -391,8 +391,8 @@ void ControlLoop::count() {
   });
 }
 
-// The minimum over all parts. A part that is missing here would be looked at only when something
-// else happens.
+// Returns the minimum over all parts. A part that is missing here would be looked at only when
+// something else happens.
 base::Instant ControlLoop::next_due() const {
   // Each is an instant, kNever if the part waits for nothing but a change or an answer.
   return std::min({scheduler_.next_due(), jobs_.next_due(), statuses_.next_due(now_),

@@ -56,8 +56,8 @@ void fill(kube::ObjectMeta& metadata) {
   }
 }
 
-// A container that requests 1 KiB of memory, and a resource of its own name, so that names add up,
-// too.
+// Returns a container that requests 1 KiB of memory, and a resource of its own name, so that names
+// add up, too.
 kube::Container container(const std::string& name) {
   kube::Container one{.name = name, .image = kValue, .command = {kValue}, .args = {kValue}};
   one.env = {{.name = "A", .value = kValue}};
@@ -75,7 +75,7 @@ kube::ContainerStatus running(const std::string& name) {
   return status;
 }
 
-// A pod on n1 that is as large as it can be, of no job and without a gate.
+// Returns a pod on n1 that is as large as it can be, of no job and without a gate.
 kube::Pod hostile_pod(int containers) {
   kube::Pod pod;
   fill(pod.metadata);
@@ -233,7 +233,7 @@ TEST(KeptFields, AnAgentsPodSaysTheSame) {
   EXPECT_EQ(agents.on("n1"), AgentPod::kReady);
 }
 
-// The same, with a kubegang Job as its controller. The other owners are still there.
+// Returns the same, with a kubegang Job as its controller. The other owners are still there.
 kube::Pod pod_of_job(int containers) {
   kube::Pod pod = hostile_pod(containers);
   pod.metadata.owner_references.push_back({.api_version = "kubegang.io/v1alpha1",
@@ -303,13 +303,13 @@ TEST(KeptFields, APinnedPodKeepsItsPin) {
   EXPECT_TRUE(binding_problem(left)->about_claims);
 }
 
-// The verdict on a gang that has this one pod.
+// Returns the verdict on a gang that has this one pod.
 PodGangVerdict verdict_of(const kube::Pod& pod) {
   const std::vector pods{std::make_shared<const kube::Pod>(pod)};
   return translate_pod_gang(pods, gang_of(pod.metadata.labels, /*heeds_groups=*/true));
 }
 
-// A gang of one pod that waits behind our gate, with each annotation that is read.
+// Returns a gang of one pod that waits behind our gate, with each annotation that is read.
 kube::Pod gated_pod() {
   kube::Pod pod;
   pod.metadata = {.name = "p", .ns = "team-a", .uid = "u"};

@@ -10,7 +10,7 @@ namespace {
 const kube::ObjectKey kFirst{"system", "agent-1"};
 const kube::ObjectKey kSecond{"system", "agent-2"};
 
-// An agent's pod on n1; `runs`: its container runs; `ready`: kubelet calls it ready.
+// Returns an agent's pod on n1; `runs`: its container runs; `ready`: kubelet calls it ready.
 kube::Pod agent(bool runs, bool ready) {
   kube::Pod pod;
   pod.metadata.labels = {{"app.kubernetes.io/name", "kubegang"},

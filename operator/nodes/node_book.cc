@@ -157,7 +157,7 @@ NodeBook::News NodeBook::take_news(const sched::Configuration& configuration,
   return news;
 }
 
-// The facts that do not need a walk over the node's pods.
+// Returns the facts that do not need a walk over the node's pods.
 NodeFacts NodeBook::facts_of(const std::string& name, const Record& record) const {
   NodeFacts facts;
   facts.node = record.node.get();

@@ -16,7 +16,7 @@ sched::Configuration partitions(std::vector<sched::PartitionConfig> partitions) 
   return configuration;
 }
 
-// "+n1 -n2": updates and removals, in the order in which the scheduler gets them.
+// Returns "+n1 -n2": updates and removals, in the order in which the scheduler gets them.
 std::string text(const std::vector<sched::Event>& events) {
   std::string text;
   for (const sched::Event& event : events) {

@@ -12,7 +12,7 @@ using std::chrono::seconds;
 constexpr base::Instant kTaintsAt{std::chrono::seconds{1'000}};
 constexpr std::size_t kTaintsRoom = 100;  // enough
 
-// The taint that keeps other pods off the nodes of a partition with taintNodes.
+// Returns the taint that keeps other pods off the nodes of a partition with taintNodes.
 kube::Taint ours() {
   return {.key = std::string{kube::kTaintManaged},
           .effect = std::string{kube::kTaintManagedEffect}};

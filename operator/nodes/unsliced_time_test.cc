@@ -12,7 +12,7 @@ using std::chrono::seconds;
 
 constexpr base::Instant kOpened{seconds{1'000}};
 
-// A timetable whose agent said at kOpened that it is ready, or not, and why.
+// Returns a timetable whose agent said at kOpened that it is ready, or not, and why.
 kube::NodeTimetable saying(bool ready, std::string_view reason) {
   kube::NodeTimetable table;
   table.status.conditions = {

@@ -54,7 +54,7 @@ class PolicyBookTest : public testing::Test {
     for (const auto& node : nodes_) nodes.push_back(node.get());
     return book_.decide(nodes, kube::ManualClock::kStart);
   }
-  // A partition of these nodes that is legal as it is.
+  // Returns a partition of these nodes that is legal as it is.
   static kube::PartitionSpec on(const std::string& hostlist) {
     kube::PartitionSpec spec;
     spec.nodes.hostlist = hostlist;
@@ -63,7 +63,7 @@ class PolicyBookTest : public testing::Test {
         kube::OverSubscribe{.policy = kube::OverSubscribePolicy::kForce, .max_share = 1};
     return spec;
   }
-  // "batch: n1 n2" for each partition that is in force.
+  // Returns "batch: n1 n2" for each partition that is in force.
   std::vector<std::string> partitions() const {
     std::vector<std::string> names;
     for (const auto& each : book_.configuration().partitions) {
@@ -73,7 +73,7 @@ class PolicyBookTest : public testing::Test {
     }
     return names;
   }
-  // "True InForce", of the wanted status.
+  // Returns "True InForce", of the wanted status.
   template <typename T>
   std::string says(const std::string& name) {
     const auto* status = book_.find_status<T>(name);

@@ -15,8 +15,8 @@ constexpr int kUsage = 2;
 constexpr int kWritersMax = 256;
 constexpr int kPortMax = 65'535;
 
-// "0.0.0.0:8080", ":0", "[::1]:9000". Returns the sentence of what is wrong; "" if nothing is. An
-// empty host leaves the default, which is all addresses.
+// Reads "0.0.0.0:8080", ":0", "[::1]:9000". Returns the sentence of what is wrong; "" if nothing
+// is. An empty host leaves the default, which is all addresses.
 std::string parse_address(const std::string& text, Options& options) {
   // The last colon, because an IPv6 address has more of them; its brackets are taken off below.
   const std::size_t colon = text.rfind(':');

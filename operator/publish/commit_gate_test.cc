@@ -45,7 +45,7 @@ struct History {
   bool operator<(const History& other) const { return as_tuple() < other.as_tuple(); }
 };
 
-// The timetable of the node, as far as the gate reads it: which jobs have pods in it.
+// Returns the timetable of the node, as far as the gate reads it: which jobs have pods in it.
 kube::NodeTimetableSpec spec_of(const std::array<bool, 2>& listed) {
   kube::NodeTimetableSpec spec;
   for (const Who who : {kLow, kHigh}) {

@@ -15,7 +15,7 @@ using Table = Mirror<kube::NodeTimetable, &kube::NodeTimetable::spec, IfGone::kC
 
 constexpr base::Instant kMirrorAt{std::chrono::seconds{1'000}};
 
-// A QOS as the API server stores it: its version, and a count in its status.
+// Returns a QOS as the API server stores it: its version, and a count in its status.
 kube::Qos qos(const std::string& version, int running, const std::string& uid = "u") {
   kube::Qos object;
   object.metadata.name = "gold";

@@ -18,7 +18,7 @@ constexpr std::size_t kRoom = 100;
 // No API server: effects are looked at, and a test answers them with stored() in the order that it
 // wants.
 struct StatusPublisherTest : testing::Test {
-  // A job of that number and priority that waits, as a watch would show it.
+  // Returns a job of that number and priority that waits, as a watch would show it.
   JobRecord& job(const std::string& name, std::int64_t id, std::int64_t priority) {
     kube::Job object;
     object.metadata.name = name;
@@ -37,7 +37,7 @@ struct StatusPublisherTest : testing::Test {
     job.wanted().message = message;
     jobs.mark(job, how);
   }
-  // "a:status b:ending": which statuses are written, as what.
+  // Returns "a:status b:ending": which statuses are written, as what.
   static std::string text(const std::vector<Effect>& effects) {
     std::string text;
     for (const Effect& effect : effects) {
@@ -47,7 +47,7 @@ struct StatusPublisherTest : testing::Test {
     }
     return text;
   }
-  // All statuses that are written now, if `room` writes may be handed over.
+  // Returns all statuses that are written now, if `room` writes may be handed over.
   std::string due(std::size_t room = kRoom) {
     auto effects = statuses.due(now, kTerm, room);
     for (Effect& effect : statuses.due_rest(now, kTerm, room - effects.size())) {

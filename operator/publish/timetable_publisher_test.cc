@@ -11,7 +11,7 @@ constexpr base::Instant kAt{seconds{1'000}};
 constexpr base::Duration kSlice = seconds{30};
 constexpr std::size_t kTablesRoom = 100;
 
-// A Node with a name and a UID, which is all that its timetable needs of it.
+// Returns a Node with a name and a UID, which is all that its timetable needs of it.
 std::shared_ptr<const kube::Node> bare_node(const std::string& name) {
   kube::Node node;
   node.metadata.name = name;
@@ -19,7 +19,7 @@ std::shared_ptr<const kube::Node> bare_node(const std::string& name) {
   return std::make_shared<const kube::Node>(std::move(node));
 }
 
-// The object that the API server has after this write, under that version.
+// Returns the object that the API server has after this write, under that version.
 kube::NodeTimetable stored(const PutTimetable& effect, const std::string& version) {
   kube::NodeTimetable object = *effect.object;
   object.metadata.uid = "table";

@@ -59,7 +59,7 @@ kube::BatchJob BatchJobFixture::get(World& world, const std::string& name) {
   return job.ok() ? *job : kube::BatchJob{};
 }
 
-// "True: Reason: message"; "" if there is no such condition.
+// Returns "True: Reason: message"; "" if there is no such condition.
 std::string BatchJobFixture::condition(const std::string& name, std::string_view type) {
   const kube::BatchJob job = get(name);
   const kube::Condition* found = kube::find_condition(job.status.conditions, type);
@@ -73,7 +73,7 @@ bool BatchJobFixture::ends(const std::string& name, base::Duration limit) {
   return world_.run_until([&] { return kube::is_finished(get(name).status); }, limit);
 }
 
-// All kubegang Jobs, whichever batch Job they are for.
+// Returns all kubegang Jobs, whichever batch Job they are for.
 std::vector<kube::Job> BatchJobFixture::ours() {
   auto list = world_.client().list<kube::Job>();
   return list.ok() ? std::move(list->items) : std::vector<kube::Job>{};

@@ -25,7 +25,7 @@ using std::chrono::seconds;
 // the most that can be.
 constexpr base::Duration kSettle = seconds{3};  // settle, and the whole second of startedAt
 
-// "" if the pod is not known or its template does not say so.
+// Returns "" if the pod is not known or its template does not say so.
 std::string annotation(const std::map<std::string, kube::Labels>& all, const std::string& uid,
                        const std::string& name) {
   const auto pod = all.find(uid);

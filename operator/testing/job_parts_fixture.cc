@@ -7,7 +7,7 @@
 #include "api/wellknown.h"
 
 namespace control {
-// A node that takes jobs: 8 CPUs, 16 GiB, room for 110 pods (kubelet's default).
+// Returns a node that takes jobs: 8 CPUs, 16 GiB, room for 110 pods (kubelet's default).
 std::shared_ptr<const kube::Node> ready_node(const std::string& name, kube::Labels labels) {
   kube::Node node;
   node.metadata.name = name;
@@ -20,7 +20,7 @@ std::shared_ptr<const kube::Node> ready_node(const std::string& name, kube::Labe
   return std::make_shared<const kube::Node>(std::move(node));
 }
 
-// An agent that obeys, of which nothing else matters here.
+// Returns an agent that obeys, of which nothing else matters here.
 std::shared_ptr<const kube::NodeTimetable> ready_agent(const std::string& node) {
   kube::NodeTimetable table;
   table.metadata.name = node;
@@ -83,7 +83,7 @@ JobRecord& JobPartsFixture::see(const kube::Job& job) {
   return *jobs.find(seen.metadata.uid);
 }
 
-// An edit of the spec by its user, which raises the generation.
+// Returns an edit of the spec by its user, which raises the generation.
 JobRecord& JobPartsFixture::see_changed(const JobRecord& job,
                                         const std::function<void(kube::JobSpec&)>& change) {
   kube::Job changed = *job.object;
@@ -136,7 +136,7 @@ void JobPartsFixture::show(JobRecord& job, const kube::Pod& pod) {
   job.put_pod(pod.metadata.name, std::make_shared<const kube::Pod>(pod));
 }
 
-// "True Reason" of a condition as it would be written.
+// Returns "True Reason" of a condition as it would be written.
 std::string JobPartsFixture::says(const JobRecord& job, std::string_view type) {
   const kube::Condition* found = kube::find_condition(job.wanted().conditions, type);
   return found == nullptr ? "" : std::string{kube::to_string(found->status)} + " " + found->reason;

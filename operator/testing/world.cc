@@ -279,7 +279,7 @@ bool World::run_until(const std::function<bool()>& condition, base::Duration lim
   return true;
 }
 
-// A Job without a name if there is none.
+// Returns a Job without a name if there is none.
 kube::Job World::job(const std::string& name) const {
   const auto found = jobs_.find(kNamespace, name);
   return found ? *found : kube::Job{};
@@ -290,7 +290,7 @@ std::string World::state(const std::string& name) const {
   return found.status.state ? std::string{kube::to_string(*found.status.state)} : "";
 }
 
-// "True: Reason: message"; "" if there is no such condition.
+// Returns "True: Reason: message"; "" if there is no such condition.
 std::string World::condition(const std::string& kind, const std::string& name,
                              const std::string& type) const {
   kube::Conditions conditions;
@@ -462,7 +462,7 @@ json gang_job(const std::string& name, int nodes, const std::string& work, const
   return gang_job(name, nodes, work, more, nullptr);
 }
 
-// A Linear job: `nodes` whole nodes with one pod on each.
+// Makes a Linear job: `nodes` whole nodes with one pod on each.
 json gang_job(const std::string& name, int nodes, const std::string& work, const json& more,
               const json& annotations) {
   json notes = annotations.is_object() ? annotations : json::object();

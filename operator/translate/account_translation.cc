@@ -55,8 +55,8 @@ void check_root(const kube::AccountSpec& spec, SpecProblems& problems) {
 
 }  // namespace
 
-// All that is wrong with the object by itself, each with the path of its field. A parent that does
-// not exist, a circle and a second default account show only beside the other accounts
+// Returns all that is wrong with the object by itself, each with the path of its field. A parent
+// that does not exist, a circle and a second default account show only beside the other accounts
 // (config_acceptance.cc).
 std::vector<std::string> check_account(const kube::Account& account) {
   SpecProblems problems;

@@ -28,7 +28,7 @@ using ::testing::IsEmpty;
 
 // An object as the API server would have it, from the JSON of its spec.
 template <typename T>
-// An object as a user writes it.
+// Returns an object as a user writes it.
 T object_of(const std::string& name, const json& spec) {
   return kube::decode<T>({{"metadata", {{"name", name}}}, {"spec", spec}}).value();
 }

@@ -32,7 +32,7 @@ kube::NodeShare encode_share(const sched::Allocation& of, const sched::NodeAlloc
 
 }  // namespace
 
-// "0-3,8". A set may be full, so the search must not go beyond its last core.
+// Returns "0-3,8". A set may be full, so the search must not go beyond its last core.
 // The text is the same for equal sets, so that a status that has not changed is not written again.
 std::string format_cores(const sched::CoreSet& cores) {
   std::string text;

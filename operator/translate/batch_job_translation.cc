@@ -35,7 +35,7 @@ bool is_indexed(const kube::BatchJobSpec& spec) {
   return spec.completion_mode == "Indexed";
 }
 
-// "" if it is absent.
+// Returns "" if it is absent.
 std::string annotation(const kube::BatchJob& batch, std::string_view name) {
   const auto found = batch.metadata.annotations.find(std::string{name});
   return found == batch.metadata.annotations.end() ? "" : found->second;
@@ -80,7 +80,7 @@ bool is_job_name(std::string_view name) {
          name.find('.') == std::string_view::npos;
 }
 
-// The batch Job's own for the first attempt, so that users find it. Other names cannot be
+// Returns the batch Job's own for the first attempt, so that users find it. Other names cannot be
 // those of a Job that another client has made.
 std::string job_name(const kube::BatchJob& batch, const Attempt& attempt) {
   const std::string& name = batch.metadata.name;
@@ -309,7 +309,7 @@ void set_not_waiting(kube::BatchJobStatus& status, const std::string& reason, ba
 
 }  // namespace
 
-// The defaults of batch/v1: as many as run at once, and one if nothing is said.
+// Returns the defaults of batch/v1: as many as run at once, and one if nothing is said.
 std::int32_t completions_of(const kube::BatchJobSpec& spec) {
   return spec.completions.value_or(spec.parallelism.value_or(1));
 }

@@ -182,7 +182,7 @@ TEST(BatchJobTranslation, NamesThatOursMayNotHaveGetAnother) {
   EXPECT_NE(translate_batch_job(batch(), {.plain_name = false}).job.metadata.name, "train");
 }
 
-// A container for each amount, which it requests.
+// Returns a container for each amount, which it requests.
 json containers(const char* resource, const std::vector<std::string>& amounts) {
   json list = json::array();
   for (const std::string& amount : amounts) {
@@ -286,7 +286,7 @@ TEST(BatchJobTranslation, RulesAboutDisruptionsChangeNothing) {
 
 // --- the status ---
 
-// The types of all conditions that are true, in their order, each with a space after it.
+// Returns the types of all conditions that are true, in their order, each with a space after it.
 std::string said(const kube::BatchJobStatus& status) {
   std::string text;
   for (const kube::Condition& condition : status.conditions) {

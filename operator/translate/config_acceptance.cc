@@ -19,8 +19,8 @@ namespace {
 constexpr std::size_t kMissingBytesMax = 1'000;
 constexpr std::size_t kMissingNamesShown = 20;
 
-// "n[12-14]", or the first names of a list that is long however it is written. It ends with "..."
-// if names are missing.
+// Returns "n[12-14]", or the first names of a list that is long however it is written. It ends with
+// "..." if names are missing.
 std::string short_hostlist(const std::vector<std::string>& names) {
   std::string text = slurm::compress_hostlist(names);
   // A few names are shown however long they are.
@@ -368,7 +368,7 @@ class Acceptor {
            std::any_of(accounts_.begin(), accounts_.end(), try_one);
   }
 
-  // A sentence for users, who do not know the numbers of our rules (ConfigIssue::rule).
+  // Returns a sentence for users, who do not know the numbers of our rules (ConfigIssue::rule).
   static std::string sentence_of(const sched::ConfigIssue& issue) {
     std::string where;
     switch (issue.object) {

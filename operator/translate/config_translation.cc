@@ -306,8 +306,8 @@ sched::ClusterParameters translate_config(const kube::SchedulerConfigSpec& spec)
   return cluster;
 }
 
-// The part of the configuration that the scheduler does not know: how much memory of a node is kept
-// back, and how the operator deals with clocks and agents.
+// Returns the part of the configuration that the scheduler does not know: how much memory of a node
+// is kept back, and how the operator deals with clocks and agents.
 OperatorParameters operator_parameters(const kube::SchedulerConfigSpec& spec) {
   OperatorParameters parameters;
   parameters.start_timeout = spec.start_timeout.value_or(parameters.start_timeout);

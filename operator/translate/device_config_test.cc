@@ -24,7 +24,7 @@ kube::Node node_that_has(const json& allocatable, const json& labels = json::obj
       .value();
 }
 
-// A node with one GPU of the product.
+// Returns a node with one GPU of the product.
 kube::Node gpu_node(const std::string& product) {
   const bool is_amd = product.starts_with("AMD");
   return is_amd ? node_that_has({{"amd.com/gpu", "1"}}, {{"amd.com/gpu.product-name", product}})

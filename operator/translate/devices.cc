@@ -38,7 +38,7 @@ bool is_profile(std::string_view type) {
   return type.size() > 1 && type[0] >= '0' && type[0] <= '9' && lower_case(type)[1] == 'g';
 }
 
-// The resource of devices that their node does not name.
+// Returns the resource of devices that their node does not name.
 std::string usual_resource(const sched::DeviceKind& kind, const kube::DevicesConfig& config) {
   const std::string& type = kind.type;
   const auto entry = std::ranges::find_if(config.resources, [&](const kube::DeviceResource& each) {

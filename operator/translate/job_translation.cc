@@ -41,7 +41,7 @@ std::vector<std::string> names_of(const std::optional<std::string>& hostlist) {
   return std::move(*names);
 }
 
-// The API's words for --oversubscribe and --exclusive.
+// Returns the API's words for --oversubscribe and --exclusive.
 sched::Sharing translate(kube::JobSharing sharing) {
   switch (sharing) {
     case kube::JobSharing::kAny:
@@ -84,7 +84,7 @@ std::string partitions_to_name(const sched::Configuration& configuration) {
                        : "name one of: " + names;
 }
 
-// The partitions that the job may run in; problems for those that do not exist.
+// Returns the partitions that the job may run in; problems for those that do not exist.
 std::vector<const sched::PartitionConfig*> find_partitions(const kube::JobSpec& spec,
                                                            const JobContext& context,
                                                            std::vector<std::string>& problems) {
@@ -249,9 +249,9 @@ void check_template_against(const kube::JobSpec& spec, const TemplateFacts& fact
                                      "; leave the limits out or make them equal"));
 }
 
-// How many pods of the job a node has at most, where the job decides that: one if it says nothing
-// of its nodes. nullopt if the scheduler would choose, because the job has a range of nodes or its
-// pods do not come out even.
+// Returns how many pods of the job a node has at most, where the job decides that: one if it says
+// nothing of its nodes. nullopt if the scheduler would choose, because the job has a range of nodes
+// or its pods do not come out even.
 std::optional<int> pods_per_node(const kube::JobSpec& spec) {
   const bool per_task =
       spec.pod_policy.value_or(kube::PodPolicy::kPerNode) == kube::PodPolicy::kPerTask;

@@ -60,20 +60,20 @@ TEST_P(BadJobs, AreRefusedWithASentenceThatNamesTheField) {
       << verdict.problems.front();
 }
 
-// A spec whose template has one container with these fields, or a pod with these fields.
+// Returns a spec whose template has one container with these fields, or a pod with these fields.
 json container(const json& more) {
   json one{{"name", "main"}};
   one.update(more);
   return {{"template", {{"spec", {{"containers", json::array({one})}}}}}};
 }
-// A template whose pods ask for `count` GPUs.
+// Returns a template whose pods ask for `count` GPUs.
 json gpu_template(int count) {
   return {{"spec",
            {{"containers",
              json::array({{{"name", "main"},
                            {"resources", {{"limits", {{"nvidia.com/gpu", count}}}}}}})}}}};
 }
-// The spec of a job with this in its pod template.
+// Returns the spec of a job with this in its pod template.
 json pod(const json& more) {
   json spec{{"containers", json::array({{{"name", "main"}}})}};
   spec.update(more);

@@ -22,7 +22,7 @@ using ::testing::IsEmpty;
 
 const std::string kLong(40'000, 'x');
 
-// A template of one container, with these fields of the pod's spec and of the container.
+// Returns a template of one container, with these fields of the pod's spec and of the container.
 kube::RawJson template_with(const json& spec, const json& container = nullptr) {
   json main{{"name", "main"}, {"image", "busybox"}};
   if (container.is_object()) main.update(container);
@@ -170,7 +170,7 @@ TEST(JudgedSpec, LongListsAreRefusedAndNotKept) {
   EXPECT_THAT(facts.tolerations, IsEmpty());
 }
 
-// A batch Job of two pods with that template.
+// Returns a batch Job of two pods with that template.
 kube::BatchJob batch_job(const kube::RawJson& pod_template) {
   kube::BatchJob batch;
   batch.metadata.name = "train";

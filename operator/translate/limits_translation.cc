@@ -70,8 +70,8 @@ sched::TresLimits tres_of(const std::optional<kube::ResourceAmounts>& amounts) {
   return tres;
 }
 
-// The part of the limits that QOS and accounts share, by Slurm's names: Grp..., Max...PerJob,
-// MaxJobs.
+// Returns the part of the limits that QOS and accounts share, by Slurm's names: Grp...,
+// Max...PerJob, MaxJobs.
 template <typename Limits>
 sched::Limits common_of(const Limits& limits) {
   sched::Limits out;

@@ -26,14 +26,14 @@ kube::Bytes memory_of(const kube::ResourceList& list) {
   return found == list.end() ? kube::Bytes{0} : found->second.bytes();
 }
 
-// The space of emptyDirs and writable layers of a job's pods: Slurm's TmpDisk.
+// Returns the space of emptyDirs and writable layers of a job's pods: Slurm's TmpDisk.
 sched::MemoryMiB tmp_disk_of(const kube::ResourceList& list) {
   const auto found = list.find("ephemeral-storage");
   return found == list.end() ? sched::MemoryMiB{0} : whole_mib_of(found->second.bytes());
 }
 
-// The weight by which the scheduler prefers nodes: lower first (1.3). A label that is not a number
-// counts as the default, since a node cannot be refused for it.
+// Returns the weight by which the scheduler prefers nodes: lower first (1.3). A label that is not a
+// number counts as the default, since a node cannot be refused for it.
 std::uint32_t weight_of(const kube::Labels& labels) {
   const auto label = labels.find(std::string{kube::kLabelWeight});
   std::uint32_t weight = 1;
@@ -54,8 +54,8 @@ std::vector<std::string> features_of(const kube::Labels& labels) {
   return features;
 }
 
-// All CPUs of the machine, as its agent would count them: requests of CPUs decide nothing here, so
-// what kubelet keeps back of them does not either.
+// Returns all CPUs of the machine, as its agent would count them: requests of CPUs decide nothing
+// here, so what kubelet keeps back of them does not either.
 std::int64_t cpus_of(const kube::NodeStatus& status) {
   const std::int64_t all = quantity_units(status.capacity, "cpu");
   return all > 0 ? all : quantity_units(status.allocatable, "cpu");
@@ -85,7 +85,7 @@ void set_processors(const NodeFacts& facts, sched::NodeSpec& spec) {
   spec.cpus = spec.cores() * spec.threads_per_core;
 }
 
-// The memory that kubelet gives to pods, less that of foreign pods and the reserve of the
+// Returns the memory that kubelet gives to pods, less that of foreign pods and the reserve of the
 // configuration; in whole MiB, rounded down.
 sched::MemoryMiB memory_for_jobs(const NodeFacts& facts) {
   const std::int64_t allocatable = memory_of(facts.node->status.allocatable).value();

@@ -10,7 +10,7 @@ namespace {
 
 using nlohmann::json;
 
-// A ready node of 8 CPUs and 1000 MiB, with two labels; `more` is merged into it.
+// Returns a ready node of 8 CPUs and 1000 MiB, with two labels; `more` is merged into it.
 kube::Node ready_node(const json& more = json::object()) {
   json node{{"metadata", {{"name", "n12"}, {"labels", {{"gpu", "true"}, {"disk", "ssd"}}}}},
             {"status",
@@ -19,7 +19,7 @@ kube::Node ready_node(const json& more = json::object()) {
   node.merge_patch(more);
   return kube::decode<kube::Node>(node).value();
 }
-// The word of an agent that obeys its timetable.
+// Returns the word of an agent that obeys its timetable.
 kube::NodeTimetableStatus ready_agent() {
   kube::NodeTimetableStatus status;
   status.conditions = {{.type = "Ready", .status = kube::ConditionStatus::kTrue}};

@@ -14,7 +14,7 @@ using nlohmann::json;
 using ::testing::HasSubstr;
 using Kind = PodGangVerdict::Kind;
 
-// A gang of one pod, of which each container has such limits and requests.
+// Returns a gang of one pod, of which each container has such limits and requests.
 PodGangVerdict verdict_of(const std::vector<json>& limits, const json& requests,
                           const json& annotations = json::object()) {
   json containers = json::array();

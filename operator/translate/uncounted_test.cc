@@ -23,7 +23,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// The spec of a pod of one container, with these fields of the container and of the spec.
+// Returns the spec of a pod of one container, with these fields of the container and of the spec.
 json spec_with(const json& container, const json& more = json::object()) {
   json main{{"name", "main"}, {"image", "busybox"}};
   if (container.is_object()) main.update(container);

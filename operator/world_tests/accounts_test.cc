@@ -18,7 +18,7 @@ using nlohmann::json;
 using std::chrono::seconds;
 using ::testing::HasSubstr;
 
-// An object of the cluster as its administrator writes it.
+// Returns an object of the cluster as its administrator writes it.
 json policy(const std::string& kind, const std::string& name, const json& spec) {
   return {{"apiVersion", "kubegang.io/v1alpha1"},
           {"kind", kind},
@@ -28,7 +28,7 @@ json policy(const std::string& kind, const std::string& name, const json& spec) 
 json account(const std::string& name, const json& spec) {
   return policy("Account", name, spec);
 }
-// The part of a Job's spec that names its account, or its QOS.
+// Returns the part of a Job's spec that names its account, or its QOS.
 json in_account(const std::string& name) {
   return {{"schedule", {{"account", name}}}};
 }
@@ -195,7 +195,7 @@ struct Usage : testing::TestWithParam<WritePoint> {
     const kube::UsageRecordSpec spec = record();
     return spec.namespaces.size() == 1 ? spec.namespaces[0].billed : -1;
   }
-  // The amount that these jobs should have been billed, by their own statuses.
+  // Returns the amount that these jobs should have been billed, by their own statuses.
   std::int64_t ran(const std::vector<std::string>& jobs) {
     std::int64_t sum = 0;
     for (const std::string& name : jobs) {

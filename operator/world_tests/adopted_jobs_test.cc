@@ -40,7 +40,7 @@ class AdoptedJobTest : public BatchJobFixture {
         world_.client().patch<kube::BatchJob>({kTeam, name}, {{"spec", {{"suspend", on}}}});
     ASSERT_TRUE(patched.ok()) << patched.error().message;
   }
-  // Pods that are not finished.
+  // Returns the pods that are not finished.
   std::size_t live_pods() {
     std::size_t count = 0;
     for (const kube::Pod& pod : world_.pods()) {
@@ -155,7 +155,7 @@ TEST_F(AdoptedJobTest, OfNoRetriesFailsAtOnce) {
   EXPECT_EQ(get("broken").status.failed, 1);
 }
 
-// A podFailurePolicy of one rule.
+// Returns a podFailurePolicy of one rule.
 json on_exit_code(int code, const char* action) {
   const json rule{{"action", action},
                   {"onExitCodes", {{"operator", "In"}, {"values", json::array({code})}}}};

@@ -38,7 +38,7 @@ class AgentsTest : public ::testing::Test {
     EXPECT_EQ(partition->status.unusable_nodes, nodes);
     return text;
   }
-  // The part of about 130 s that the job was suspended, by its status.
+  // Returns the part of about 130 s that the job was suspended, by its status.
   double part_suspended(const std::string& job) {
     const kube::JobStatus before = world_.job(job).status;
     world_.run_for(seconds{130});

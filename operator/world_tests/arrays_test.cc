@@ -53,7 +53,7 @@ class ArrayTest : public ::testing::Test {
         },
         minutes{10});
   }
-  // Pods of which something may still run.
+  // Returns the pods of which something may still run.
   std::size_t live_pods(const std::string& name) const {
     const auto pods = world.pods_of(name);
     return static_cast<std::size_t>(std::ranges::count_if(pods, [](const kube::Pod& pod) {

@@ -25,8 +25,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-// A batch Job of `completions` pods, each of which works for `work` ("10s"), `parallelism` of them
-// at once.
+// Returns a batch Job of `completions` pods, each of which works for `work` ("10s"), `parallelism`
+// of them at once.
 json sweep(const std::string& name, int parallelism, int completions, const std::string& work,
            const json& more = nullptr, const json& annotations = nullptr) {
   return make_batch_job(name, {.parallelism = parallelism, .completions = completions}, work, more,
@@ -43,7 +43,7 @@ class FollowersTest : public BatchJobFixture {
   bool have_succeeded(const std::string& name, int count) {
     return world_.run_until([&] { return get(name).status.succeeded >= count; }, minutes{5});
   }
-  // How many pods of each index have succeeded.
+  // Returns how many pods of each index have succeeded.
   static std::map<int, int> successes(World& world) {
     std::map<int, int> count;
     for (const kube::Pod& pod : world.pods()) {
@@ -52,8 +52,8 @@ class FollowersTest : public BatchJobFixture {
     }
     return count;
   }
-  // The result of successes() if each index has succeeded exactly once, which is the aim of all
-  // tests here.
+  // Returns the result of successes() if each index has succeeded exactly once, which is the aim of
+  // all tests here.
   static std::map<int, int> once_each(int completions) {
     std::map<int, int> count;
     for (int index = 0; index < completions; ++index) count[index] = 1;

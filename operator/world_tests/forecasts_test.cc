@@ -37,7 +37,7 @@ class ForecastsTest : public ::testing::Test {
     world_.run_for(seconds{1});
   }
 
-  // The answer, which comes at once.
+  // Returns the answer, which comes at once.
   kube::JobForecast ask(const json& job) {
     world_.apply(job);
     const std::string name = job["metadata"]["name"];

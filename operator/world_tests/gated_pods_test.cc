@@ -77,12 +77,12 @@ class GatedPodsTest : public ::testing::Test {
                    const json& notes = nullptr) {
     create_gang(world_, gang, pods, work, notes);
   }
-  // The Jobs that the operator has made for gangs, and others.
+  // Returns the Jobs that the operator has made for gangs, and others.
   static std::vector<kube::Job> jobs(World& world) {
     auto list = world.client().list<kube::Job>();
     return list.ok() ? std::move(list->items) : std::vector<kube::Job>{};
   }
-  // The only Job that stands for the gang.
+  // Returns the only Job that stands for the gang.
   static kube::Job job_of(World& world, const std::string& gang) {
     std::vector<kube::Job> found;
     for (kube::Job& job : jobs(world)) {
@@ -91,7 +91,7 @@ class GatedPodsTest : public ::testing::Test {
     EXPECT_LE(found.size(), 1U) << gang;
     return found.empty() ? kube::Job{} : found.front();
   }
-  // "" without a Job.
+  // Returns "" without a Job.
   static std::string state(World& world, const std::string& gang) {
     const kube::Job job = job_of(world, gang);
     return job.status.state ? std::string{kube::to_string(*job.status.state)} : "";

@@ -94,7 +94,7 @@ class GitOpsTest : public testing::Test {
     world_.run_for(seconds{2});
   }
 
-  // "Current Healthy". Without an interpreter the first word alone.
+  // Returns "Current Healthy". Without an interpreter the first word alone.
   std::string read(const json& object) const {
     return has_lua_ ? kstatus(object) + " " + argo_health(object) : kstatus(object);
   }

@@ -52,7 +52,7 @@ class HostileObjects : public ::testing::Test {
     for (auto& [name, step] : informers_.steps()) (void)step({});
   }
 
-  // A pod whose argument and environment are as long as they may be.
+  // Returns a pod whose argument and environment are as long as they may be.
   static json pod_spec() {
     return {
         {"containers", json::array({{{"name", "main"},

@@ -98,7 +98,7 @@ TEST(Operator, AGangThatLosesANodeToATaintStartsAgainElsewhere) {
   expect_no_violations(world);
 }
 
-// The node's taints as kubectl writes them: KEY=VALUE:EFFECT.
+// Returns the node's taints as kubectl writes them: KEY=VALUE:EFFECT.
 std::vector<std::string> taints_of(World& world, const std::string& name) {
   const auto node = world.client().get<kube::Node>({.ns = "", .name = name});
   std::vector<std::string> taints;

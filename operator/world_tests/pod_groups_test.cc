@@ -66,7 +66,7 @@ class PodGroupsTest : public ::testing::Test {
     const auto made = world_.client().create_json<kube::Pod>(kTeam, pod);
     ASSERT_TRUE(made.ok()) << made.error().message;
   }
-  // The label of the plugin's present versions.
+  // Returns the label of the plugin's present versions.
   static json in_group(const std::string& name) {
     return {{"scheduling.x-k8s.io/pod-group", name}};
   }
@@ -76,7 +76,7 @@ class PodGroupsTest : public ::testing::Test {
       create_pod(group + "-" + std::to_string(i), in_group(group), notes);
     }
   }
-  // The Jobs that stand for the group.
+  // Returns the Jobs that stand for the group.
   std::vector<kube::Job> jobs_of(const std::string& group) {
     std::vector<kube::Job> found;
     const auto list = world_.client().list<kube::Job>();
@@ -98,7 +98,7 @@ class PodGroupsTest : public ::testing::Test {
   kube::Pod pod(const std::string& name) {
     return world_.client().get<kube::Pod>({kTeam, name}).value();
   }
-  // "Reason: message" of the operator's condition on the pod, which users see with kubectl
+  // Returns "Reason: message" of the operator's condition on the pod, which users see with kubectl
   // describe.
   std::string note(const std::string& name) {
     const kube::Pod found = pod(name);

@@ -27,7 +27,7 @@ base::Instant at(std::int64_t seconds) {
   return base::instant_from_micros((kBegin + seconds) * 1'000'000);
 }
 
-// An ended job somewhere in a year, as a cluster of `all` jobs a year has it.
+// Returns an ended job somewhere in a year, as a cluster of `all` jobs a year has it.
 Change ended_job(std::int64_t number, std::int64_t all) {
   base::Prng prng{static_cast<std::uint64_t>(number)};
   const auto below = [&](std::int64_t bound) {
@@ -127,7 +127,7 @@ BENCHMARK(week_of_a_user)
     ->Arg(10'000'000)
     ->Unit(benchmark::kMillisecond);
 
-// A job with a script of 4 KB, which runs.
+// Returns a job with a script of 4 KB, which runs.
 kube::Job job_that_runs() {
   kube::Job before;
   before.metadata = {.name = "simulate-protein-7", .ns = "team-a", .uid = "7c9e6679"};

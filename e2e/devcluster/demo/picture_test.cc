@@ -48,7 +48,7 @@ TEST(Picture, FitsIntoEightyColumns) {
   EXPECT_LE(std::string{kStateLegend}.size(), 80U);
 }
 
-// A report of a good run on an idle machine; each test spoils one figure.
+// Returns a report of a good run on an idle machine; each test spoils one figure.
 Report good_report() {
   Report report{.slice = seconds{2}};
   report.findings = {.slices = 20,

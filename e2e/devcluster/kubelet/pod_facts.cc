@@ -45,7 +45,7 @@ std::string value_or_empty(const kube::Labels& map, const std::string& key) {
   return it == map.end() ? std::string{} : it->second;
 }
 
-// The downward API's field paths that pods of jobs use.
+// Returns the downward API's field paths that pods of jobs use.
 base::Result<std::string> field_value(const kube::Pod& pod, const DownwardFacts& facts,
                                       const std::string& path) {
   if (path == "metadata.name") return pod.metadata.name;
@@ -68,7 +68,7 @@ base::Result<std::string> field_value(const kube::Pod& pod, const DownwardFacts&
 
 }  // namespace
 
-// "" for a pod that is not bound: no node has that name.
+// Returns "" for a pod that is not bound: no node has that name.
 std::string node_of(const kube::Pod& pod) {
   return pod.spec.node_name.value_or("");
 }
@@ -171,8 +171,8 @@ std::string expand_references(std::string_view text,
 
 namespace {
 
-// The value of a variable; nullopt if an optional key is missing.
-// An error means that the container cannot be started, which its status then tells.
+// Returns the value of a variable; nullopt if an optional key is missing. An error means that the
+// container cannot be started, which its status then tells.
 base::Result<std::optional<std::string>> value_of(const kube::EnvVar& entry, const kube::Pod& pod,
                                                   const DownwardFacts& facts,
                                                   const std::map<std::string, std::string>& earlier,

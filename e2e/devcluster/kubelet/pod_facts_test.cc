@@ -19,7 +19,7 @@ struct FakeLookup final : KeyLookup {
   }
 };
 
-// A pod of a job on node n12, with the containers that a test is about.
+// Returns a pod of a job on node n12, with the containers that a test is about.
 json pod_json(json containers) {
   return {
       {"metadata",

@@ -20,7 +20,7 @@ using State = ContainerRecord::State;
 // The version of Kubernetes that the other e2e tests run on, with a suffix.
 constexpr const char* kKubeletVersion = "v1.34.0-kubegang-devcluster";
 
-// "<runtime>://<id>" as from a container runtime; "" for a container that never started.
+// Returns "<runtime>://<id>" as from a container runtime; "" for a container that never started.
 std::string container_id(const ContainerRecord& record) {
   return record.id.empty() ? std::string{} : "process://" + record.id;
 }
@@ -54,9 +54,9 @@ json container_state(const ContainerRecord& record) {
   return json::object();
 }
 
-// The status of one container, in the order of the fields that kubectl describe shows. Restarts and
-// last states do not exist here: each container runs once.
-// `index` counts init containers first.
+// Returns the status of one container, in the order of the fields that kubectl describe shows.
+// Restarts and last states do not exist here: each container runs once. `index` counts init
+// containers first.
 json container_status(const PodMachine& pod, std::size_t index) {
   const kube::Container& spec = pod.container(ContainerIndex{static_cast<std::int32_t>(index)});
   const ContainerRecord& record = pod.records()[index];
@@ -94,8 +94,8 @@ base::Instant latest_change(const PodMachine& pod) {
   return latest;
 }
 
-// The four conditions that kubelet writes for every pod. There are no probes, so a container that
-// runs is ready.
+// Returns the four conditions that kubelet writes for every pod. There are no probes, so a
+// container that runs is ready.
 json conditions(const PodMachine& pod) {
   const kube::PodPhase phase = pod.phase();
   const char* not_ready = phase == kube::PodPhase::kSucceeded ? "PodCompleted"

@@ -152,7 +152,7 @@ UNSANITIZED void enter_view(const ChildPlan& plan) {
   child_fail(plan, Step::kExec);
 }
 
-// The child's report as an error, in the words of a container runtime.
+// Returns the child's report as an error, in the words of a container runtime.
 Error failure_error(const SpawnSpec& spec, const Failure& failure) {
   const int number = failure.error_number;
   switch (failure.step) {

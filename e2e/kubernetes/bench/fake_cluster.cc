@@ -12,8 +12,8 @@ using base::Status;
 using kube::Method;
 using nlohmann::json;
 
-// Nodes k1 to k<count>, all alike, without any machine behind them.
-// 110 pods are kubelet's usual limit; no shape comes near it.
+// Makes the nodes k1 to k<count>, all alike, without any machine behind them. 110 pods are
+// kubelet's usual limit; no shape comes near it.
 Status make_nodes(BenchApi& api, int count) {
   std::vector<json> nodes;
   const json capacity{{"cpu", std::to_string(kCoresPerNode)}, {"memory", "128Gi"}, {"pods", "110"}};
@@ -51,8 +51,8 @@ Status make_namespaces(BenchApi& api) {
   return {};
 }
 
-// The configuration of all measurements: cores are shared out, memory is not managed. The narrow
-// partition has one node, which one job takes for itself (many_jobs.h).
+// Returns the configuration of all measurements: cores are shared out, memory is not managed. The
+// narrow partition has one node, which one job takes for itself (many_jobs.h).
 Status make_objects(BenchApi& api, int nodes_count) {
   const std::string path = "/apis/kubegang.io/v1alpha1/";
   auto made = api.call(

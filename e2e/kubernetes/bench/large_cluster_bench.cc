@@ -59,7 +59,7 @@ double cpu_seconds_of(int whom) {
   return of(spent.ru_utime) + of(spent.ru_stime);
 }
 
-// A pod as a Deployment makes it, on the node that its scheduler has chosen.
+// Returns a pod as a Deployment makes it, on the node that its scheduler has chosen.
 json pod_of_others(int number, int nodes) {
   json owner{{"apiVersion", "apps/v1"}, {"kind", "ReplicaSet"},
              {"name", "web-7d4b9c6f5"}, {"uid", "6d1f0a52-6c1e-4bb5-9a44-0a5f2c7d9e11"},
@@ -76,7 +76,7 @@ json pod_of_others(int number, int nodes) {
             {"containers", {container({{"cpu", "500m"}, {"memory", "256Mi"}})}}}}};
 }
 
-// A job that runs, or one that waits, as the operator has written it.
+// Returns a job that runs, or one that waits, as the operator has written it.
 json status_of_job(int number, int nodes, const std::string& now) {
   const bool runs = number < nodes;
   json status{{"observedGeneration", 1},

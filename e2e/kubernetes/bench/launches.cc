@@ -37,8 +37,8 @@ double seconds_between(Duration from, Duration to) {
   return std::chrono::duration<double>(to - from).count();
 }
 
-// The growth of each counter that has grown, by name.
-// A counter that was not there before counts from 0.
+// Returns the growth of each counter that has grown, by name. A counter that was not there before
+// counts from 0.
 json growth(const std::map<std::string, double>& before,
             const std::map<std::string, double>& after) {
   json out = json::object();
@@ -175,7 +175,7 @@ base::Result<json> Launches::by_operator(const std::string& ns, const std::strin
   return row;
 }
 
-// The pods that the operator made, for a plain client to make again in its own namespace.
+// Returns the pods that the operator made, for a plain client to make again in its own namespace.
 base::Result<std::vector<json>> Launches::made_pods() {
   std::vector<json> pods;
   std::string go_on;

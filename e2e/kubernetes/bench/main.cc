@@ -27,8 +27,8 @@ using nlohmann::json;
 // The shape for Jobs of the batch group that we run: jobs of one pod, in which a pod costs most.
 constexpr Shape kAdoptedShape{.jobs = 5000, .pods_per_job = 1};
 
-// The conditions that the figures depend on, kept beside them.
-// Two files of figures may only be compared if these are the same.
+// Returns the conditions that the figures depend on, kept beside them. Two files of figures may
+// only be compared if these are the same.
 json conditions_of(const Options& options) {
   utsname machine{};
   ::uname(&machine);
@@ -121,7 +121,7 @@ Status run(const Options& options) {
   return {};
 }
 
-// "5000x1": jobs, and pods of each.
+// Reads "5000x1": jobs, and pods of each.
 std::optional<Shape> parse_shape(const std::string& text) {
   Shape shape;
   int end = 0;

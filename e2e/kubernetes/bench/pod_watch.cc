@@ -6,7 +6,7 @@ namespace {
 using std::chrono::hours;
 using std::chrono::milliseconds;
 
-// The text between `key` and the next quotation mark, or "".
+// Returns the text between `key` and the next quotation mark, or "".
 std::string_view after(std::string_view line, std::string_view key) {
   const std::size_t at = line.find(key);
   if (at == std::string_view::npos) return {};

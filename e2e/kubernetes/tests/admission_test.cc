@@ -36,7 +36,7 @@ class Admission : public Cluster {
     apply(binding);
     return token_of(ns_, account);
   }
-  // The token of an operator's pod, as the operator has it: bound to that pod.
+  // Returns the token of an operator's pod, as the operator has it: bound to that pod.
   std::string operators_token() {
     const std::vector<json> pods = operators();
     if (pods.empty()) {
@@ -75,8 +75,8 @@ class Admission : public Cluster {
   }
   std::string jobs() const { return "/apis/kubegang.io/v1alpha1/namespaces/" + ns_ + "/jobs"; }
   std::string pods_path() const { return "/api/v1/namespaces/" + ns_ + "/pods?dryRun=All"; }
-  // The least that the operator's policies let pass, for tests to change one field of. The owner
-  // need not exist, since the pods are not stored.
+  // Returns the least that the operator's policies let pass, for tests to change one field of. The
+  // owner need not exist, since the pods are not stored.
   static json bare_pod(const json& spec_patch = json::object(), bool owned = true) {
     json pod{
         {"apiVersion", "v1"},

@@ -53,7 +53,7 @@ class BatchScripts : public Cluster {
     }));
   }
 
-  // A template as `restricted` demands it, with the claim at /home/ann.
+  // Returns a template as `restricted` demands it, with the claim at /home/ann.
   static json restricted_template() {
     const json container{{"name", "main"},
                          {"image", kBusyboxImage},

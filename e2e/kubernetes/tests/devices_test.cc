@@ -80,13 +80,13 @@ class Devices : public Cluster {
     ASSERT_NO_FATAL_FAILURE(
         make_lane_partition(name_of("one"), {{"nodes", {{"hostlist", node(1)}}}}));
   }
-  // A job of one GPU there.
+  // Returns a job of one GPU there.
   JobOptions with_one(const std::string& name) const {
     JobOptions options = with_devices(name, 1, 1);
     options.partition = name_of("one");
     return options;
   }
-  // The IDs that the job's program got there.
+  // Returns the IDs that the job's program got there.
   std::set<std::string> devices_of(const std::string& name, int place) {
     std::ifstream in{stamps_in_ + "/" + name + "." + node(place)};
     std::set<std::string> found;

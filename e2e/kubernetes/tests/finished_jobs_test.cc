@@ -84,7 +84,7 @@ class FinishedJobs : public Alone<Cluster> {
         },
         std::chrono::minutes{5});
   }
-  // The shortest of some times from the submission of a gang until it is ready.
+  // Returns the shortest of some times from the submission of a gang until it is ready.
   std::chrono::milliseconds time_to_ready() {
     auto best = milliseconds::max();
     for (int life = 0; life < kLives; ++life) {

@@ -13,8 +13,8 @@ void GatedPods::TearDown() {
   BatchJobs::TearDown();
 }
 
-// The least that such a pod must have: the gate, the gang's label, the partition, how many pods it
-// has, and requests that kube-scheduler and kubelet can count.
+// Returns the least that such a pod must have: the gate, the gang's label, the partition, how many
+// pods it has, and requests that kube-scheduler and kubelet can count.
 json GatedPods::pod_template(const std::string& gang, int pods, const std::string& script) const {
   JobOptions options{.name = gang};
   if (!script.empty()) options.command = {"sh", "-c", script};

@@ -37,8 +37,8 @@ std::unique_ptr<kube::Transport> Cluster::as(const std::string& token) {
   return made.ok() ? std::move(made).value() : nullptr;
 }
 
-// A token as kubelet would mount it: bound to the pod if one is named, so that policies see which
-// node it is from.
+// Returns a token as kubelet would mount it: bound to the pod if one is named, so that policies see
+// which node it is from.
 std::string Cluster::token_of(const std::string& ns, const std::string& account,
                               const std::string& pod) {
   json request{{"apiVersion", "authentication.k8s.io/v1"},
@@ -54,7 +54,7 @@ std::string Cluster::token_of(const std::string& ns, const std::string& account,
   return answer.ok() ? (*answer)["status"]["token"].get<std::string>() : "";
 }
 
-// A command line for run_shell().
+// Returns a command line for run_shell().
 std::string Cluster::kubectl(const std::string& arguments) {
   return "kubectl --kubeconfig " + state_directory() + "/pki/admin.kubeconfig " + arguments;
 }

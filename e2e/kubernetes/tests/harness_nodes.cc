@@ -99,7 +99,7 @@ Output Cluster::script(const std::string& command) const {
   return run_shell(std::string{kScripts} + "/" + command);
 }
 
-// The node's folder in this machine's hierarchy; within the node it is the root.
+// Returns the node's folder in this machine's hierarchy; within the node it is the root.
 std::string Cluster::node_cgroup(const std::string& node_name) const {
   return freezer_root() + "/kg-" + node_name;
 }

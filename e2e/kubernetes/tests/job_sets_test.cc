@@ -24,8 +24,8 @@ class JobSets : public GatedPods {
     GatedPods::TearDown();
   }
 
-  // A part of a JobSet: `replicas` Jobs of `pods` pods. `more` is merged over the spec of the Jobs.
-  // No retries, unless a test is about them.
+  // Returns a part of a JobSet: `replicas` Jobs of `pods` pods. `more` is merged over the spec of
+  // the Jobs. No retries, unless a test is about them.
   json replicated_job(const std::string& name, int replicas, int pods, const std::string& script,
                       const json& more = {{"backoffLimit", 0}}) const {
     const json job = batch_job(name, pods, script, more);
@@ -76,7 +76,7 @@ class JobSets : public GatedPods {
         kubectl("wait --for=condition=" + type + " --timeout=120s -n " + ns_ + " jobset/" + name));
   }
   int restarts(const std::string& name) { return get(path(name))["status"].value("restarts", 0); }
-  // "" while the Job is not there, as between two attempts.
+  // Returns "" while the Job is not there, as between two attempts.
   std::string uid(const std::string& job) {
     const json object = get(batch_path(job));
     return object.is_null() ? "" : object["metadata"]["uid"];

@@ -28,7 +28,7 @@ class Launch : public Cluster {
     // A refusal that may be over by itself does not need a user to release the job.
     EXPECT_FALSE(job(name).status.held) << status_text(name);
   }
-  // A change of the template of job_object().
+  // Returns a change of the template of job_object().
   static json template_patch(const json& container, const json& pod_spec = json::object()) {
     json spec = pod_spec;
     if (!container.is_null()) spec["containers"] = json::array({container});
@@ -160,7 +160,7 @@ class LaunchRefusedByKubelet : public Launch {
     return list("/api/v1/pods?fieldSelector=spec.nodeName=" + node(1) +
                 ",status.phase!=Succeeded,status.phase!=Failed");
   }
-  // The sum of their containers' requests, sidecars among them.
+  // Returns the sum of their containers' requests, sidecars among them.
   std::int64_t requested(const std::string& resource) {
     const json::json_pointer request{"/resources/requests/" + resource};
     std::int64_t milli = 0;
@@ -227,8 +227,8 @@ class LaunchRefusedByKubelet : public Launch {
     }));
     wait_nodes_ready();
   }
-  // A pod that kubelet finds in a folder (node-init) and the API server does not know: it has no
-  // such namespace.
+  // Returns a pod that kubelet finds in a folder (node-init) and the API server does not know: it
+  // has no such namespace.
   static std::string static_pod_file() {
     return state_directory() + "/nodes/" + node(1) + "/kubelet/static/hidden.json";
   }

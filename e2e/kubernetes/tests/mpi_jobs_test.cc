@@ -41,7 +41,7 @@ class MpiJobs : public GatedPods {
     object["spec"].merge_patch(more);
     return object;
   }
-  // A launcher until the test says so, and two workers on the other nodes, as one gang.
+  // Returns a launcher until the test says so, and two workers on the other nodes, as one gang.
   json mpi_job(const std::string& name, const json& more = json::object()) const {
     const std::string until_told = "until [ -e /stamps/end ]; do sleep 0.2; done";
     return mpi_job(name, pod_template(name, 3, until_told), pod_template(name, 3, ""), 2, more);

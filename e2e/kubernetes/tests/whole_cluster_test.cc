@@ -30,7 +30,7 @@ class WholeCluster : public Alone<TwoGangs> {
                            kSystemNamespace + "/leases/kubegang-operator");
     return lease.is_object() ? lease["spec"].value("holderIdentity", "") : "";
   }
-  // The leader's pod.
+  // Returns the leader's pod.
   json leader() {
     json found;
     wait_until("an operator leads", [&] {

@@ -5,7 +5,7 @@
 namespace devcluster {
 namespace {
 
-// "5m" and not "5m0s".
+// Returns "5m" and not "5m0s".
 std::string pair_text(std::int64_t big, const char* big_unit, std::int64_t small,
                       const char* small_unit) {
   std::string text = std::to_string(big) + big_unit;

@@ -28,7 +28,7 @@ ApiError plain(int code, std::string_view reason, std::string message) {
   return error;
 }
 
-// "pods \"a\"", with the group behind the plural if there is one.
+// Returns "pods \"a\"", with the group behind the plural if there is one.
 std::string quoted(const GroupResource& what, std::string_view name) {
   return what.qualified() + " \"" + std::string{name} + "\"";
 }

@@ -51,7 +51,7 @@ ApiAnswer error_answer(const ApiError& error) {
   return answer;
 }
 
-// The answer of a knob: it has no content.
+// Returns the answer of a knob: it has no content.
 ApiAnswer success_answer() {
   return json_answer(200, {{"kind", "Status"}, {"apiVersion", "v1"}, {"status", "Success"}});
 }

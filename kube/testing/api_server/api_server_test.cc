@@ -45,7 +45,7 @@ class ApiServerTest : public testing::Test {
   json get(const std::string& path) {
     return json::parse(call(kube::Method::kGet, path).body, nullptr, false);
   }
-  // The lines that a watch has now.
+  // Returns the lines that a watch has now.
   std::vector<json> drain(const std::shared_ptr<BodyStream>& stream) {
     std::string text;
     while (true) {

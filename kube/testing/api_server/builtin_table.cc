@@ -37,7 +37,7 @@ PrinterColumn column(std::string name, std::string type = "string", int priority
           .json_path = ""};
 }
 
-// The text at a path, or `absent` if there is none or it is empty.
+// Returns the text at a path, or `absent` if there is none or it is empty.
 std::string text_at(const json& object, std::string_view path, const char* absent) {
   const json* value = find_path(object, path);
   if (value == nullptr || !value->is_string() || value->get_ref<const std::string&>().empty()) {
@@ -46,7 +46,7 @@ std::string text_at(const json& object, std::string_view path, const char* absen
   return value->get<std::string>();
 }
 
-// "5m", as kubectl prints ages; "<unknown>" if there is no such time.
+// Returns "5m", as kubectl prints ages; "<unknown>" if there is no such time.
 std::string age_at(const json& object, std::string_view path, base::Instant now) {
   const auto instant = kube::parse_instant(text_at(object, path, ""));
   return instant.ok() ? age_text(now - *instant) : "<unknown>";
@@ -57,7 +57,7 @@ std::string age_of(const json& object, base::Instant now) {
   return age_at(object, ".metadata.creationTimestamp", now);
 }
 
-// The list at a path; an empty one if there is none, so that no caller must look before.
+// Returns the list at a path; an empty one if there is none, so that no caller must look before.
 json list_at(const json& object, std::string_view path) {
   const json* value = find_path(object, path);
   return value != nullptr && value->is_array() ? *value : json::array();
@@ -124,7 +124,7 @@ json pod_cells(const json& pod, base::Instant now) {
           "<none>"};
 }
 
-// The node's first address of that type.
+// Returns the node's first address of that type.
 std::string address(const json& node, const char* type) {
   for (const json& entry : list_at(node, ".status.addresses")) {
     if (entry.value("type", "") == type) return entry.value("address", "<none>");
@@ -215,7 +215,7 @@ json event_cells(const json& event, base::Instant now) {
           event["metadata"]["name"]};
 }
 
-// The number of entries of a field; 0 without it.
+// Returns the number of entries of a field; 0 without it.
 json size_at(const json& object, const char* field) {
   return object.contains(field) ? object[field].size() : 0;
 }

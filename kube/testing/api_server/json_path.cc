@@ -65,7 +65,7 @@ const json* select(const json& value, std::string_view inside) {
   return value.is_array() && index < value.size() ? &value[index] : nullptr;
 }
 
-// The ']' that closes the '[' at the front, past quotes and parentheses.
+// Returns the ']' that closes the '[' at the front, past quotes and parentheses.
 std::size_t closing_bracket(std::string_view path) {
   char quote = 0;
   for (std::size_t i = 1; i < path.size(); ++i) {

@@ -119,7 +119,7 @@ ApiError cannot_apply() {
 
 }  // namespace
 
-// "application/json" of "application/json; charset=utf-8".
+// Returns "application/json" of "application/json; charset=utf-8".
 std::string media_type(std::string_view content_type) {
   std::string_view type = content_type.substr(0, content_type.find(';'));
   while (!type.empty() && type.back() == ' ') type.remove_suffix(1);

@@ -84,8 +84,8 @@ json list_meta_schema() {
          {{"type", "integer"}, {"format", "int64"}, {"description", "Objects that follow."}}}}}};
 }
 
-// "kubegang.io" → "io.kubegang", as real servers name schemas. The core group, whose name is empty,
-// has the package name "io.k8s.api.core".
+// Returns "kubegang.io" → "io.kubegang", as real servers name schemas. The core group, whose name
+// is empty, has the package name "io.k8s.api.core".
 std::string schema_name(const ResourceType& type) {
   std::string reversed;
   std::string group = type.group.empty() ? "core.api.k8s.io" : type.group;
@@ -99,7 +99,7 @@ std::string schema_name(const ResourceType& type) {
   return reversed + "." + type.version + "." + type.kind;
 }
 
-// The mark by which kubectl finds the schema of a kind in a document of many.
+// Returns the mark by which kubectl finds the schema of a kind in a document of many.
 json kind_of(const ResourceType& type) {
   return {{"group", type.group}, {"version", type.version}, {"kind", type.kind}};
 }

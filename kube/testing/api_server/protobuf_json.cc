@@ -42,7 +42,7 @@ class Reader {
     bytes_.remove_prefix(*size);
     return taken;
   }
-  // The contents of a field; those of a number are empty.
+  // Returns the contents of a field; those of a number are empty.
   std::optional<std::string_view> contents(std::uint64_t wire_type) {
     switch (wire_type) {
       case 0:

@@ -24,7 +24,7 @@ namespace {
 
 using nlohmann::json;
 
-// One alternative of an Accept header.
+// Reads one alternative of an Accept header.
 std::optional<Representation::Form> form_of(std::string_view alternative) {
   const std::size_t semicolon = alternative.find(';');
   const std::string_view type = trimmed(alternative.substr(0, semicolon));

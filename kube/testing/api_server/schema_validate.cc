@@ -28,7 +28,7 @@ std::string shown(const json& value) {
   return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-// "3" and not "3.0", as Go's %v prints a float64 that is whole.
+// Returns "3" and not "3.0", as Go's %v prints a float64 that is whole.
 std::string number(double value) {
   json text = value == std::floor(value) && std::abs(value) < 1e15
                   ? json(static_cast<std::int64_t>(value))

@@ -41,7 +41,7 @@ bool is_label_key(std::string_view key) {
   });
 }
 
-// "a, b" of "key in (a, b)".
+// Reads "a, b" of "key in (a, b)".
 std::vector<std::string> values_in_parentheses(std::string_view text) {
   std::vector<std::string> values;
   for (const std::string& value : parts_of(text)) values.emplace_back(trimmed(value));
@@ -53,8 +53,8 @@ ApiError unparsable(std::string_view text) {
   return bad_request("unable to parse requirement: " + std::string{text});
 }
 
-// "key in (a,b)", "key notin (a)", "key!=a", "key=a", "key==a", "!key" or "key", tried in this
-// order: a value may contain no operator, so the first that is found is meant.
+// Reads "key in (a,b)", "key notin (a)", "key!=a", "key=a", "key==a", "!key" or "key", tried in
+// this order: a value may contain no operator, so the first that is found is meant.
 Outcome<LabelRequirement> parse_requirement(std::string_view part) {
   LabelRequirement wanted;
   using Operator = LabelRequirement::Operator;
@@ -110,8 +110,8 @@ bool label_matches(const LabelRequirement& wanted, const json& labels) {
   return false;
 }
 
-// The value at "a.b.c" as text; "" if absent. The two booleans are false if absent, as Go's types
-// have it.
+// Returns the value at "a.b.c" as text; "" if absent. The two booleans are false if absent, as Go's
+// types have it.
 std::string field_text(const json& object, std::string_view path) {
   const json* at = &object;
   const bool is_flag = path == "spec.unschedulable" || path == "spec.hostNetwork";
@@ -176,7 +176,7 @@ bool Selector::matches(const json& object) const {
   return true;
 }
 
-// "a=b,c in (d,e)". The empty text selects everything.
+// Reads "a=b,c in (d,e)". The empty text selects everything.
 Outcome<std::vector<LabelRequirement>> parse_label_selector(std::string_view text) {
   std::vector<LabelRequirement> wanted;
   for (const std::string& part : parts_of(text)) {
@@ -187,8 +187,8 @@ Outcome<std::vector<LabelRequirement>> parse_label_selector(std::string_view tex
   return wanted;
 }
 
-// "status.phase=Running,metadata.name!=a": equality only, since fields have no sets. "!=" is looked
-// for before '=', which is a part of it.
+// Reads "status.phase=Running,metadata.name!=a": equality only, since fields have no sets. "!=" is
+// looked for before '=', which is a part of it.
 Outcome<std::vector<FieldRequirement>> parse_field_selector(std::string_view text,
                                                             const ResourceType& type) {
   std::vector<FieldRequirement> wanted;

@@ -105,7 +105,7 @@ std::string WatchStream::encode(const WatchEvent& event) const {
          options_.encode(event.object) + "}\n";
 }
 
-// An object with nothing but its version (and kind, which clients need to decode it).
+// Returns an object with nothing but its version (and kind, which clients need to decode it).
 std::string WatchStream::bookmark(std::int64_t rv, bool initial_end) const {
   json metadata = {{"resourceVersion", std::to_string(rv)}, {"creationTimestamp", nullptr}};
   if (initial_end) metadata["annotations"] = {{"k8s.io/initial-events-end", "true"}};
