@@ -26,13 +26,13 @@ class Chart : public testing::Test {
 
 // Options for render(): these values.
 std::string set(const std::vector<std::string>& values);
-// Every value that a template asks for or walks through, as it is not by default.
+// Returns every value that a template asks for or walks through, as it is not by default.
 std::vector<std::string> all_switches();
 // Checks that hold for any rendering, whatever the values; `options` names it in a failure.
 void check_whole(const Objects& objects, const std::string& options);
 
 std::string read(const std::string& path);
-// The first document.
+// Reads the first document.
 json read_yaml(const std::string& path);
 
 }  // namespace charts

@@ -11,7 +11,7 @@
 
 namespace cli {
 
-// The whole file; "-" = standard input. More than bytes_max is an error.
+// Returns the whole file; "-" = standard input. More than bytes_max is an error.
 base::Result<std::string> read_file(const std::string& path, std::size_t bytes_max);
 
 base::Status write_file(const std::string& path, std::string_view text);

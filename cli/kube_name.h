@@ -34,7 +34,7 @@ inline std::string kube_name(std::string_view name) {
   return {begin, end};
 }
 
-// The same for a namespace, whose name has no dots.
+// Does the same for a namespace, whose name has no dots.
 inline std::string kube_namespace(std::string_view name) {
   std::string result = kube_name(name);
   std::replace(result.begin(), result.end(), '.', '-');

@@ -37,10 +37,10 @@ class YamlFile {
 
   Place place(const YAML::Node& node) const { return {name_, std::max(0, node.Mark().line) + 1}; }
 
-  // The entries of a map, each key once. `what` names the map in the message.
+  // Returns the entries of a map, each key once. `what` names the map in the message.
   base::Result<Entries> entries(const YAML::Node& map, const std::string& what) const;
 
-  // The map as keys and values of slurm.conf, after `first`.
+  // Returns the map as keys and values of slurm.conf, after `first`.
   base::Result<std::vector<slurm::KeyValue>> key_values(const YAML::Node& map,
                                                         const std::string& what,
                                                         std::vector<slurm::KeyValue> first) const;
@@ -49,7 +49,7 @@ class YamlFile {
   std::string name_;
 };
 
-// The entry's value as a single word, or as seconds from 0 to a hundred years.
+// Returns the entry's value as a single word, or as seconds from 0 to a hundred years.
 base::Result<std::string> word(const Entry& entry);
 base::Result<base::Duration> seconds(const Entry& entry);
 

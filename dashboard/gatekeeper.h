@@ -28,7 +28,7 @@ class Gatekeeper {
   // by which browsers reach the page, over https.
   Gatekeeper(int port, std::function<std::string()> secret, std::vector<std::string> hosts = {});
 
-  // The code that opens the page, once.
+  // Returns the code that opens the page, once.
   const std::string& code() const { return code_; }
   // Returns why a request, to whatever path, is not served; nullopt if it may be.
   std::optional<Refusal> refuses(const HttpRequest& request) const;

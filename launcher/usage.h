@@ -63,7 +63,7 @@ class UsageReport {
   // With tasks that still run: they are killed.
   void end_step(std::uint32_t id, bool has_tasks, Time now);
 
-  // One line of JSON. A step that has not ended is one that was killed.
+  // Returns one line of JSON. A step that has not ended is one that was killed.
   std::string message(Time now) const;
 
  private:

@@ -16,7 +16,7 @@ struct PasswordEntry {
   std::string name;
   std::string home;
 };
-// The entry of the user in the text of /etc/passwd. A static program cannot ask NSS.
+// Returns the entry of the user in the text of /etc/passwd. A static program cannot ask NSS.
 std::optional<PasswordEntry> entry_of(std::string_view passwd, uid_t uid);
 
 // Sets USER, LOGNAME, HOME, TMPDIR and SLURM_TMPDIR where they are not set.

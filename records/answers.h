@@ -26,7 +26,7 @@ struct ApiAnswer {
 // A list of records has the parameters from, until (RFC 3339), user, jobs ("12,13"), limit and
 // continue; its metadata say in `recordedSince` how far back it can see.
 ApiAnswer answer_of(const ApiRequest& request, const Reader& reader, const std::string& cluster);
-// A Status of Kubernetes.
+// Returns a Status of Kubernetes.
 ApiAnswer refusal(int status, const std::string& reason, const std::string& message);
 
 }  // namespace records

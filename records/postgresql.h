@@ -23,7 +23,7 @@ class Postgresql {
   Postgresql& operator=(Postgresql&& other) noexcept;
   ~Postgresql();
 
-  // How far that database of SQLite has been put here.
+  // Returns how far that database of SQLite has been put here.
   base::Result<ChangePlace> place_of(const std::string& identity);
   // In one transaction with the place: both or, after an error, neither.
   base::Status put(std::span<const Record> records, const std::string& identity,

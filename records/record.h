@@ -119,11 +119,11 @@ struct Record {
 nlohmann::json encode(const Record& record);
 base::Result<Record> decode_record(const nlohmann::json& json);
 
-// A Job of which every command says what it would have said of the original: its status is that of
-// this run.
+// Returns a Job of which every command says what it would have said of the original: its status is
+// that of this run.
 kube::Job job_of(const Record& record);
 
-// The CPUs on its first node, where the script runs; 0: that is not known.
+// Returns the CPUs on its first node, where the script runs; 0: that is not known.
 std::int32_t cpus_of_script(const kube::Allocation& allocation);
 
 }  // namespace records

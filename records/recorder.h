@@ -41,7 +41,7 @@ class ChangeQueue {
     std::optional<std::int64_t> version{};
     std::int64_t since = -1;  // of the last list, if there is a version
   };
-  // The oldest ones, `most` at most.
+  // Takes the oldest ones, `most` at most.
   Taken take(std::size_t most);
   std::size_t size() const;
 

@@ -20,7 +20,7 @@ class Statement {
   void bind(int parameter, std::int64_t value);
   void bind(int parameter, std::string_view text);
   void bind_null(int parameter);
-  // The highest number of a parameter in its text.
+  // Returns the highest number of a parameter in its text.
   int parameters() const;
   // Returns true if there is a row, whose columns can be read until the next step().
   base::Result<bool> step();
@@ -50,7 +50,7 @@ class Database {
   // kUnavailable: the file cannot be opened, or another process keeps it locked.
   static base::Result<Database> open(const std::string& path, Access access);
 
-  // All statements of `sql`, which return no rows.
+  // Runs all statements of `sql`, which return no rows.
   base::Status run(const std::string& sql);
   base::Result<Statement> prepare(const std::string& sql) const;
   // Returns the first column of the first row; nullopt if there is none.

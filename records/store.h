@@ -25,9 +25,9 @@ class Writer {
   // newer version has made it.
   static base::Result<Writer> open(const std::string& path, base::Instant now);
 
-  // In their order, in one transaction: all of them or, after an error, none.
+  // Writes changes in their order, in one transaction: all of them or, after an error, none.
   base::Status write(std::span<const Change> changes);
-  // The jobs of a cluster with a record that has not ended.
+  // Returns the jobs of a cluster with a record that has not ended.
   base::Result<std::vector<std::string>> open_jobs(const std::string& cluster);
   // Returns the number of tasks whose ends were written from their outcomes alone, without canceled
   // ones that are not known to have begun.
@@ -94,7 +94,7 @@ class Reader {
   static base::Result<Reader> open(const std::string& path);
 
   base::Result<Page> find(const Query& query) const;
-  // The records that were changed behind that place, each as it is now.
+  // Returns the records that were changed behind that place, each as it is now.
   base::Result<ChangedPage> changed_after(const ChangePlace& place, std::size_t limit) const;
   // Returns the identity of this database.
   base::Result<std::string> identity() const;

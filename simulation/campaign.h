@@ -46,8 +46,8 @@ CampaignResult run_campaign(const CampaignOptions& options);
 // about twice as many rounds as the plan has events.
 Plan shorten(const Plan& plan, const Breaks& breaks, const Finding& finding);
 
-// The tally as a table. blind_checkers() names the checkers that looked at nothing, unfelt_faults()
-// the kinds of faults that never took effect.
+// Returns the tally as a table. blind_checkers() names the checkers that looked at nothing,
+// unfelt_faults() the kinds of faults that never took effect.
 std::string table_of(const Tally& tally);
 std::vector<std::string> unfelt_faults(const Tally& tally);
 std::vector<std::string> blind_checkers(const Tally& tally);

@@ -36,7 +36,7 @@ class HostClock final : public agent::SwitchClock {
     return offset_ + (local() - drifts_since_) * parts_per_million_ / 1'000'000;
   }
 
-  // When these clocks show that, never in the past.
+  // Returns when these clocks show that, never in the past.
   Time when_monotonic(base::Duration shows) const { return std::max(now_, shows - kUp); }
   Time when_wall(base::Instant shows) const {
     return shows == base::kNever ? kNoTime : std::max(now_, local() + (shows - wall()));

@@ -51,12 +51,12 @@ class Kernel final : public agent::PodOpener {
   bool is_asked_frozen(const std::string& uid) const;
   base::Duration worked(const std::string& uid);
   const std::map<std::string, Cgroup>& all() const { return cgroups_; }
-  // How many cgroups were asked to freeze for the first time until now.
+  // Returns how many cgroups were asked to freeze for the first time until now.
   std::int64_t first_freezes() const { return first_freezes_; }
-  // All freezes until now, and those that take longer than a normal one.
+  // Returns all freezes until now, and those that take longer than a normal one.
   std::int64_t freezes() const { return freezes_; }
   std::int64_t slow_freezes() const { return slow_freezes_; }
-  // The time between request and standstill of all of them together.
+  // Returns the time between request and standstill of all of them together.
   base::Duration freezing_time() const;
   void thaw(const std::string& uid) { (void)request(uid, agent::FreezeRequest::kThawed); }
 

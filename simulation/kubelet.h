@@ -98,9 +98,9 @@ class Kubelet {
   void know_peers(std::function<base::Duration(const Program&)> worked) {
     peers_worked_ = std::move(worked);
   }
-  // A container of `kubectl debug` is added to that pod. REQUIRES: its program runs.
+  // Adds a container of `kubectl debug` to that pod. REQUIRES: its program runs.
   void add_debug(const std::string& uid, bool starts);
-  // One of the running programs dies. Returns whether there was one.
+  // Kills one of the running programs. Returns whether there was one.
   bool kill_one(std::uint64_t which);
 
   const std::map<std::string, Program>& programs() const { return programs_; }

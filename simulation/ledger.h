@@ -307,7 +307,7 @@ class Ledger final : public ProgramObserver {
   void sample_gangs(std::vector<Node>& nodes);
   void sample_times(std::vector<Node>& nodes);
   bool should_run(const Node& node, const Program& program) const;
-  // For how long it has been so, by name; 0 when it is not.
+  // Returns for how long it has been so, by name; 0 when it is not.
   Time streak(const std::string& name, bool holds);
 
   devcluster::ApiServer& server_;

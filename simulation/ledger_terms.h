@@ -46,7 +46,7 @@ inline std::string state_of(const kube::Job& job) {
   return job.status.state ? std::string{kube::to_string(*job.status.state)} : "none";
 }
 
-// A job, or a task of an array as "sweep_3", for findings.
+// Returns a job, or a task of an array as "sweep_3", for findings.
 inline std::string title_of(const std::string& name, std::optional<int> task) {
   return task ? name + "_" + std::to_string(*task) : name;
 }

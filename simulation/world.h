@@ -94,7 +94,7 @@ class World {
   void restore(Time as_of);
   void stop_server(Time until, bool forgets);
   static bool needs_server(Act act);
-  // The backup as of then; null where nothing is kept.
+  // Returns the backup as of then; null where nothing is kept.
   std::shared_ptr<const devcluster::ApiServer::Backup> backup_of(Time as_of) const;
   void power_off(Node& node, bool replaced, Time length);
   Link& link_of(std::uint64_t target);

@@ -10,14 +10,14 @@
 
 namespace cli {
 
-// Those of this process, NAME=VALUE.
+// Returns those of this process, NAME=VALUE.
 std::vector<std::string> own_variables();
 
-// The variables that a script gets by --export: "ALL", "NONE", or a list of names and NAME=VALUE,
-// with ALL among them or not. `own` are those of the caller, NAME=VALUE. Names that hold secrets
-// (*TOKEN*, *SECRET*, *PASSWORD*) go only if they are listed, because a Job can be read by more
-// people than its author. `left_out` gets a sentence for each that does not go. kInvalidArgument:
-// together more than 64 KiB, or more than a Job may have.
+// Returns the variables that a script gets by --export: "ALL", "NONE", or a list of names and
+// NAME=VALUE, with ALL among them or not. `own` are those of the caller, NAME=VALUE. Names that
+// hold secrets (*TOKEN*, *SECRET*, *PASSWORD*) go only if they are listed, because a Job can be
+// read by more people than its author. `left_out` gets a sentence for each that does not go.
+// kInvalidArgument: together more than 64 KiB, or more than a Job may have.
 base::Result<std::vector<kube::BatchVariable>> exported_variables(
     const std::string& exports, std::span<const std::string> own,
     std::vector<std::string>& left_out);

@@ -17,8 +17,8 @@ struct CheckCrdsOptions {
   std::vector<std::string> paths;
 };
 
-// A line for each object, and kExitFailed if there is one. Jobs that have ended are not looked at:
-// their specs have no effect.
+// Prints a line for each object, and kExitFailed if there is one. Jobs that have ended are not
+// looked at: their specs have no effect.
 int run_check_crds(const Session& session, const CheckCrdsOptions& options, Output output);
 
 }  // namespace cli

@@ -21,7 +21,7 @@ class Connection {
   // Reads the kubeconfig; connects to nothing yet. The error names the file and what is wrong.
   static base::Result<std::unique_ptr<Connection>> open(const ConnectOptions& options);
 
-  // The same cluster as the user who has this token: no other way to log in is taken from the
+  // Opens the same cluster as the user who has this token: no other way to log in is taken from the
   // kubeconfig. REQUIRES: the token is not empty.
   static base::Result<std::unique_ptr<Connection>> open_as(const std::string& token,
                                                            const ConnectOptions& options);

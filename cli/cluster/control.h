@@ -17,7 +17,7 @@ namespace cli {
 
 enum class ControlVerb { kSuspend, kResume, kCancel, kRequeue, kHold, kRelease };
 
-// One line per job that was changed. Goes on after a failure; kExitFailed if there was one.
+// Prints one line per job that was changed. Goes on after a failure; kExitFailed if there was one.
 // `jobs` are names or numbers.
 int run_control(const Session& session, ControlVerb verb, const std::vector<std::string>& jobs,
                 Output output);

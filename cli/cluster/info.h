@@ -54,7 +54,7 @@ struct NodeLine {
   std::vector<kube::JobDevice> devices_allocated{};  // of each job by itself
 };
 
-// The table of devices in force; that of GPUs alone if there is none.
+// Returns the table of devices in force; that of GPUs alone if there is none.
 base::Result<kube::DevicesConfig> read_devices_config(const Session& session);
 
 // `speaker` begins a sentence about what the user may not read.
@@ -65,21 +65,21 @@ base::Result<ClusterNodes> read_cluster_nodes(const Session& session, std::strin
 // lines point into `cluster`.
 std::vector<NodeLine> node_lines(const ClusterNodes& cluster);
 
-// A partition without nodes.
+// Returns a partition without nodes.
 InfoLine partition_line(const kube::Partition& partition);
-// The accepted spec, if anything was accepted yet.
+// Returns the accepted spec, if anything was accepted yet.
 const kube::PartitionSpec& spec_in_force(const kube::Partition& partition);
 
-// One line per partition and state of nodes; a partition without nodes has one line too. Partitions
-// in the order of their names. `cpus` of a node are those of its allocatable resources. Users who
-// may read neither nodes nor all jobs see numbers and names of nodes as the operator has published
-// them; states are then drain (takes no new jobs, for whatever reason) and unk.
+// Returns one line per partition and state of nodes; a partition without nodes has one line too.
+// Partitions in the order of their names. `cpus` of a node are those of its allocatable resources.
+// Users who may read neither nodes nor all jobs see numbers and names of nodes as the operator has
+// published them; states are then drain (takes no new jobs, for whatever reason) and unk.
 std::vector<InfoLine> info_lines(const ClusterNodes& cluster);
 
 std::string format_info(const std::vector<InfoLine>& lines);
 
-// Nodes that take no new jobs, by partition and reason, as the operator says it (up to a minute
-// ago).
+// Returns the nodes that take no new jobs, by partition and reason, as the operator says it (up to
+// a minute ago).
 std::string format_reasons(const std::vector<kube::Partition>& partitions);
 
 struct InfoOptions {

@@ -54,7 +54,7 @@ std::optional<SharedTurns> shared_turns(const kube::Job& job, const TimetableOf&
 // Returns the nodes that the job has; of a job that waits the fewest that it asks for.
 int node_count(const kube::Job& job);
 
-// "PD" for kPending and so on.
+// Returns "PD" for kPending and so on.
 std::string state_code(kube::JobState state);
 
 }  // namespace cli

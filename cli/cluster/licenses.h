@@ -21,7 +21,7 @@ struct LicenseLine {
   std::int64_t free() const { return used < total ? total - used : 0; }
 };
 
-// One for each license of the cluster, by name. `jobs` must live longer.
+// Returns one for each license of the cluster, by name. `jobs` must live longer.
 std::vector<LicenseLine> license_lines(const kube::SchedulerConfig& config,
                                        const std::vector<kube::Job>& jobs);
 

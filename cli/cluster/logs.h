@@ -13,8 +13,8 @@ struct LogsOptions {
   bool previous = false;  // of the start before this one, as long as its pods are there
 };
 
-// The lines of the first container of each pod, in the order of the pods; with `follow` as they
-// come. With several pods each line begins with its pod's name.
+// Prints the lines of the first container of each pod, in the order of the pods; with `follow` as
+// they come. With several pods each line begins with its pod's name.
 int run_logs(const Session& session, const std::string& job, const LogsOptions& options,
              Output output);
 

@@ -33,13 +33,13 @@ struct PageStay {
 // it, or with the job.
 void follow_stays(std::vector<PageStay>& stays, const kube::JobStatus& status, base::Instant now);
 
-// A job as `queue` shows it, its state without its turns (R for R and S), and where it was. An
-// array has how many of its tasks are where, and which of them wait for their first start.
+// Returns a job as `queue` shows it, its state without its turns (R for R and S), and where it was.
+// An array has how many of its tasks are where, and which of them wait for their first start.
 std::string page_job(const std::shared_ptr<const kube::Job>& job,
                      const std::vector<PageStay>& stays);
 
-// The task of an array with this number: what it does not share with its array. `task` is the array
-// with the task's status.
+// Returns the task of an array with this number: what it does not share with its array. `task` is
+// the array with the task's status.
 std::string page_task(const std::shared_ptr<const kube::Job>& task, int number,
                       const std::vector<PageStay>& stays);
 

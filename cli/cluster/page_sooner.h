@@ -18,8 +18,8 @@ struct SoonerVariant {
   kube::JobSpec spec{};
 };
 
-// A shorter time limit, fewer nodes, other partitions; a few of them. None if nothing of it can be
-// changed alone. Pure.
+// Returns a shorter time limit, fewer nodes, other partitions; a few of them. None if nothing of it
+// can be changed alone. Pure.
 std::vector<SoonerVariant> sooner_variants(const kube::Job& job,
                                            const std::vector<kube::Partition>& partitions);
 

@@ -26,14 +26,14 @@ class PageTasks {
   // `board` must live longer.
   explicit PageTasks(dashboard::Board& board) : board_{board} {}
 
-  // The array as it is now. REQUIRES: it is an array. Cost: its entries, and its highest number if
-  // one of them is over.
+  // Takes the array as it is now. REQUIRES: it is an array. Cost: its entries, and its highest
+  // number if one of them is over.
   void on_array(const kube::Job& array, base::Instant now);
   // Ends what still runs of it. Returns true if tasks of it stay on the board; false for a job that
   // is not an array.
   bool on_array_gone(const kube::Job& array, base::Instant now);
 
-  // The end of the last run that was dropped to make room; 1970 if none was.
+  // Returns the end of the last run that was dropped to make room; 1970 if none was.
   base::Instant forgotten() const { return forgotten_; }
 
  private:

@@ -32,7 +32,7 @@ base::Result<std::optional<std::string>> long_value(std::span<const std::string>
 base::Result<bool> read_pod_option(std::span<const std::string> arguments, std::size_t& i,
                                    PodOptions& options);
 
-// The pod template, {"spec": {"containers": [{"name": "main", …}]}}:
+// Returns the pod template, {"spec": {"containers": [{"name": "main", …}]}}:
 //
 // 1. The file's, else one container without anything; no token of the API server.
 // 2. --image, else the script's --container-image, else `image_otherwise` where the template has

@@ -24,8 +24,8 @@ struct PrioTerm {
   std::int64_t points() const;
 };
 
-// The factors in sprio's order, each with its weight. With factors of zero the result still has the
-// titles and the weights.
+// Returns the factors in sprio's order, each with its weight. With factors of zero the result still
+// has the titles and the weights.
 std::vector<PrioTerm> terms_of(const sched::PriorityParameters& parameters,
                                const sched::PriorityFactors& factors);
 
@@ -37,7 +37,7 @@ struct PrioLine {
   std::vector<PrioTerm> terms;
 };
 
-// A line for each waiting job and each of its partitions, the highest priority first.
+// Returns a line for each waiting job and each of its partitions, the highest priority first.
 std::vector<PrioLine> prio_lines(const Standing& standing, base::Instant now);
 
 struct PrioOptions {

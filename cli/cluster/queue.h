@@ -45,8 +45,8 @@ struct QueueLine {
 // Returns the fields of a Job that its line needs; job_moment() and is_called() read no more.
 const kube::KnownFields& fields_of_queue();
 
-// Jobs that are not finished, in squeue's order: partition, waiting before running before
-// suspended, higher priority first, then by id.
+// Returns the jobs that are not finished, in squeue's order: partition, waiting before running
+// before suspended, higher priority first, then by id.
 std::vector<QueueLine> queue_lines(const std::vector<std::shared_ptr<const kube::Job>>& jobs,
                                    const TimetableOf& timetable_of, base::Instant now);
 

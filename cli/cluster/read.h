@@ -70,9 +70,9 @@ class TimetableReader {
   std::map<std::string, std::optional<kube::NodeTimetable>> read_;  // nullopt: there is none
 };
 
-// The jobs of a namespace ("" = all) that have this number (status.jobID): an array has one of its
-// own, and the numbers of its tasks are not looked for. The server sends only them if it can select
-// by the number, all jobs otherwise.
+// Returns the jobs of a namespace ("" = all) that have this number (status.jobID): an array has one
+// of its own, and the numbers of its tasks are not looked for. The server sends only them if it can
+// select by the number, all jobs otherwise.
 base::Result<std::vector<kube::Job>> list_numbered(const Session& session, const std::string& ns,
                                                    std::int64_t number, Output output,
                                                    const kube::KnownFields* fields = nullptr);
@@ -85,7 +85,7 @@ base::Result<kube::Job> find_job(const Session& session, const std::string& name
 // Returns true if find_job would take `job` for this name or number; "job/NAME" has all attempts.
 bool is_called(const kube::Job& job, const std::string& name_or_number);
 
-// The Job of the batch group that controls it, "" if none does.
+// Returns the Job of the batch group that controls it, "" if none does.
 std::string batch_job_of(const kube::Job& job);
 // " (of job.batch/NAME)" if a Job of the batch group controls it, else "".
 std::string of_batch_job(const kube::Job& job);

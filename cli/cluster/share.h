@@ -24,10 +24,10 @@ std::vector<ShareRow> share_rows(const std::vector<sched::ShareView>& shares);
 
 // Parts per billion as a fraction with six digits, as sshare prints it: 0.333333.
 std::string share_fraction(std::int64_t ppb);
-// Whole billing units × seconds.
+// Returns whole billing units × seconds.
 std::int64_t billed_seconds(const sched::ShareView& view);
 
-// The tree, each account before its namespaces and the accounts below it, siblings by name.
+// Prints the tree, each account before its namespaces and the accounts below it, siblings by name.
 std::string format_shares(const std::vector<sched::ShareView>& shares);
 
 struct ShareOptions {

@@ -9,8 +9,8 @@
 
 namespace cli {
 
-// The name by which the API server knows the user of the session. nullopt if it does not say it:
-// SelfSubjectReview is missing in an API server before 1.28 and in the devcluster.
+// Returns the name by which the API server knows the user of the session. nullopt if it does not
+// say it: SelfSubjectReview is missing in an API server before 1.28 and in the devcluster.
 std::optional<std::string> own_user(const Session& session);
 
 // Notes in a job that is going to be created who submits it (kubegang.io/user).

@@ -15,7 +15,7 @@ namespace cli {
 // cluster does not know such questions.
 base::Result<kube::Job> ask_operator(const Session& session, kube::Job question);
 
-// "train, other and 2 more jobs": the names of jobs, as far as they are known.
+// Returns "train, other and 2 more jobs": the names of jobs, as far as they are known.
 std::string preempted_text(const kube::ForecastStops& stops);
 
 // Prints the answer, for people unless `arguments` ask for JSON or YAML. Exits with 1 if the job

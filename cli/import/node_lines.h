@@ -21,16 +21,16 @@ class NodeLines {
   // Reads a line NodeName=…; DEFAULT lines hold for the lines behind them. Values that Kubernetes
   // has no place for are reported.
   void add_nodes(FilePlace place, const std::vector<slurm::KeyValue>& keys, Remarks& remarks);
-  // A line DownNodes=…
+  // Adds a line DownNodes=…
   void add_down(FilePlace place, const std::vector<slurm::KeyValue>& keys, Remarks& remarks);
-  // A line NodeSet=…, the nodes of a feature, a list or both. REQUIRES: all nodes were added.
+  // Adds a line NodeSet=…, the nodes of a feature, a list or both. REQUIRES: all nodes were added.
   void add_set(FilePlace place, const std::vector<slurm::KeyValue>& keys, Remarks& remarks);
 
   const std::vector<std::string>& names() const { return names_; }
-  // The nodes of a list in which names of sets may stand, or of ALL.
+  // Returns the nodes of a list in which names of sets may stand, or of ALL.
   base::Result<std::vector<std::string>> resolve(std::string_view list) const;
-  // The devices of nodes beside GPUs, each with a resource that stands for the real one: nothing in
-  // the files says what that is called.
+  // Returns the devices of nodes beside GPUs, each with a resource that stands for the real one:
+  // nothing in the files says what that is called.
   std::vector<kube::DeviceResource> devices() const;
   // Commands that say the same of the nodes of Kubernetes.
   std::vector<std::string> commands() const;

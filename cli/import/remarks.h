@@ -32,14 +32,14 @@ class Remarks {
     remarks_.emplace(kind, place.file, place.line, std::move(text));
   }
   std::size_t count(RemarkKind kind) const;
-  // "FILE:LINE: text", by kind, file and line; those of kForeign as one line for each file.
+  // Returns "FILE:LINE: text", by kind, file and line; those of kForeign as one line for each file.
   std::vector<std::string> texts(const std::vector<std::string>& file_names) const;
 
  private:
   std::set<std::tuple<RemarkKind, std::size_t, std::size_t, std::string>> remarks_;
 };
 
-// "subject: message", or the message alone if it names the subject already.
+// Returns "subject: message", or the message alone if it names the subject already.
 std::string about(const std::string& subject, const std::string& message);
 
 }  // namespace cli

@@ -29,7 +29,7 @@ struct Served {
 Figures figures_of(const std::vector<Served>& jobs, base::Duration used, std::int64_t cpus,
                    base::Duration span);
 
-// "45 s", "12 min", "3.4 h".
+// Returns "45 s", "12 min", "3.4 h".
 std::string time_text(double seconds);
 
 }  // namespace cli

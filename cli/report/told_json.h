@@ -7,7 +7,7 @@
 
 namespace cli {
 
-// One line per step, ends with a newline.
+// Returns one line per step, ends with a newline.
 std::string told_json(const simulate::Scenario& scenario, const simulate::ToldReport& report);
 
 }  // namespace cli

@@ -36,16 +36,16 @@ enum class ArrayView {
 // costs a copy of its job: filter jobs first.
 std::vector<JobPart> array_parts(std::vector<kube::Job> jobs, ArrayView view, bool has_ended);
 
-// "7,10-12%2" or "0-98:2", as squeue's %K has it. SOURCE: a list that is not a row of steps is cut
-// at 64 characters, or at SLURM_BITSTR_LEN (0: never), and ends with "..." then.
+// Returns "7,10-12%2" or "0-98:2", as squeue's %K has it. SOURCE: a list that is not a row of steps
+// is cut at 64 characters, or at SLURM_BITSTR_LEN (0: never), and ends with "..." then.
 std::string task_text(const ArrayPart& part);
-// "1001", "1001_3", "1001_[3-6%2]". `id` is the number of the job itself.
+// Returns "1001", "1001_3", "1001_[3-6%2]". `id` is the number of the job itself.
 std::string job_label(std::int64_t id, const std::optional<ArrayPart>& part);
 // The same as squeue's %i has it. SOURCE: recorded: without SLURM_BITSTR_LEN a list of tasks is cut
 // at 31 characters.
 std::string short_job_label(std::int64_t id, const std::optional<ArrayPart>& part);
 
-// "1001,1002_[1,3]" as its two words: commas in brackets do not separate.
+// Splits "1001,1002_[1,3]" as its two words: commas in brackets do not separate.
 std::vector<std::string> job_words(std::string_view text);
 
 // "1001_[1-3]" as its two halves; nullopt if the word is not a job's number.

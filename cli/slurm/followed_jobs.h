@@ -25,7 +25,7 @@ class FollowedJobs {
 
   // Returns the jobs by their numbers. Cost: a copy of each.
   std::vector<kube::Job> jobs() const;
-  // The last error of the watch since the previous call. It tries again by itself.
+  // Returns the last error of the watch since the previous call. It tries again by itself.
   std::optional<base::Error> take_error();
 
  private:

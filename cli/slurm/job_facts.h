@@ -53,9 +53,9 @@ struct JobFacts {
   const kube::Job* job = nullptr;
 };
 
-// The jobs that have a number, by it. Jobs of all namespaces, or of the session's own if the others
-// may not be read. With a few `words` ("12", "12_3") at least the jobs that they name; many words,
-// or one that names no job by its own number, cost a list of all.
+// Returns the jobs that have a number, by it. Jobs of all namespaces, or of the session's own if
+// the others may not be read. With a few `words` ("12", "12_3") at least the jobs that they name;
+// many words, or one that names no job by its own number, cost a list of all.
 base::Result<std::vector<kube::Job>> list_jobs(const Session& session, Output output,
                                                std::span<const std::string> words = {});
 
@@ -118,46 +118,46 @@ struct ScriptFiles {
   std::string error;
 };
 ScriptFiles script_files(const JobFacts& facts);
-// The same with the patterns that are known. SOURCE: scontrol leaves %N and "%5j", here they are
-// filled in, too.
+// Returns the same with the patterns that are known. SOURCE: scontrol leaves %N and "%5j", here
+// they are filled in, too.
 ScriptFiles expanded_files(const JobFacts& facts);
 
 // On all nodes together, as far as it is known.
 kube::Bytes allocated_memory(const kube::Allocation& allocation);
-// "cpu=4,mem=120M,node=2,billing=4"
+// Returns "cpu=4,mem=120M,node=2,billing=4"
 std::string tres_of(const JobFacts& facts);
 
-// The place of a state in Slurm's order: PENDING, RUNNING, SUSPENDED, …
+// Returns the place of a state in Slurm's order: PENDING, RUNNING, SUSPENDED, …
 std::size_t state_rank(const std::string& code);
 
 // squeue's %E: "afterok:12(unfulfilled),after:7+5(failed)"; "(null)" if nothing is waited for.
 std::string dependency_text(const kube::Job& job);
 // %h of squeue: "OK", "YES", "NO" or "USER".
 std::string sharing_text(const kube::Job& job);
-// The licenses that the job asks for, "bar:1,foo:2"; "" = none.
+// Returns the licenses that the job asks for, "bar:1,foo:2"; "" = none.
 std::string licenses_text(const kube::Job& job);
-// "gres:gpu:a100:2"; "" = none.
+// Returns "gres:gpu:a100:2"; "" = none.
 std::string devices_text(const std::vector<kube::JobDevice>& devices);
-// "gres:gpu:2", of a default "gpu:2"; "" = none.
+// Returns "gres:gpu:2", of a default "gpu:2"; "" = none.
 std::string cpus_per_gpu_text(const JobFacts& facts);
 std::string memory_per_gpu_text(const JobFacts& facts);
-// The CPUs of a task; those of its GPUs, if it has GPUs of its own.
+// Returns the CPUs of a task; those of its GPUs, if it has GPUs of its own.
 std::int64_t cpus_per_task(const JobFacts& facts);
 
-// The name of a state for one of its two spellings in any case, "" for none.
+// Returns the name of a state for one of its two spellings in any case, "" for none.
 std::string state_code_of(const std::string& text);
-// All states, as Slurm lists them in an error.
+// Returns all states, as Slurm lists them in an error.
 std::string all_states();
 
-// "2026-01-01T00:00:00" in local time, "Unknown" if absent.
+// Returns "2026-01-01T00:00:00" in local time, "Unknown" if absent.
 std::string slurm_time(const std::optional<base::Instant>& instant);
-// "00:00:04", "1-02:00:00", where squeue leaves out what is 0.
+// Returns "00:00:04", "1-02:00:00", where squeue leaves out what is 0.
 std::string long_time(base::Duration duration);
-// "Sat Nov 28 21:39:05 2026" in local time.
+// Returns "Sat Nov 28 21:39:05 2026" in local time.
 std::string slurm_date(base::Instant instant);
-// "100M", "2G", "1.50G".
+// Returns "100M", "2G", "1.50G".
 std::string slurm_memory(kube::Bytes bytes);
-// "5120K", "5M": the largest unit of which it is a whole number.
+// Returns "5120K", "5M": the largest unit of which it is a whole number.
 std::string exact_memory(kube::Bytes bytes);
 // Formats the memory of a TRES: in whole MiB.
 std::string tres_memory(kube::Bytes bytes);

@@ -20,12 +20,12 @@ namespace cli {
 using Topologies = std::map<std::string, kube::NodeTopology>;
 base::Result<Topologies> read_topologies(const Session& session, Output output);
 
-// The cores of a node; without a report one socket with a core for each CPU.
+// Returns the cores of a node; without a report one socket with a core for each CPU.
 kube::NodeTopology topology_of(const NodeLine& line, const Topologies& topologies);
 
-// "idle" -> "idle", "mix" -> "mixed", "drng" -> "draining".
+// Translates "idle" -> "idle", "mix" -> "mixed", "drng" -> "draining".
 std::string long_node_state(const std::string& state);
-// "drain" -> "IDLE+DRAIN", as scontrol writes it.
+// Translates "drain" -> "IDLE+DRAIN", as scontrol writes it.
 std::string full_node_state(const std::string& state);
 
 // Why a node takes no new jobs: the words of scontrol, or the operator's. "" if there are none.
@@ -46,12 +46,12 @@ std::int64_t node_memory_mib(const NodeLine& line);
 std::int64_t node_disk_mib(const NodeLine& line);
 std::int64_t node_weight(const NodeLine& line);
 
-// The default partition first, then by name: slurm.conf's order is not in the API.
+// Returns the default partition first, then by name: slurm.conf's order is not in the API.
 std::vector<const kube::Partition*> partitions_in_order(const ClusterNodes& cluster);
 
-// "NO", "YES:4", "FORCE:4", "EXCLUSIVE".
+// Returns "NO", "YES:4", "FORCE:4", "EXCLUSIVE".
 std::string over_subscribe(const kube::PartitionSpec& spec);
-// "OFF", "CANCEL", "REQUEUE", "SUSPEND".
+// Returns "OFF", "CANCEL", "REQUEUE", "SUSPEND".
 std::string preempt_mode_word(kube::PreemptMode mode);
 // The same of what is in force in a partition.
 std::string preempt_mode(const kube::Partition& partition);

@@ -19,9 +19,9 @@ struct AccountedJob {
   std::optional<records::RecordState> state{};  // of a record
 };
 
-// Jobs that exist and records, each run once, in the order of their numbers. If a run has both, the
-// record counts once the run has ended, since it knows more of tasks. Without `has_duplicates` a
-// job has only its last run.
+// Returns the jobs that exist and records, each run once, in the order of their numbers. If a run
+// has both, the record counts once the run has ended, since it knows more of tasks. Without
+// `has_duplicates` a job has only its last run.
 std::vector<AccountedJob> join_records(std::vector<JobPart> existing,
                                        const std::vector<records::Record>& recorded,
                                        bool has_duplicates);

@@ -32,9 +32,9 @@ class TakenSignals {
   int descriptor_ = -1;
 };
 
-// The pod of the job's first node; nullopt while it does not run. kInvalidArgument: the job has no
-// batch script, so nothing in its pods takes steps. `task`: of an array, of which the job's status
-// is.
+// Returns the pod of the job's first node; nullopt while it does not run. kInvalidArgument: the job
+// has no batch script, so nothing in its pods takes steps. `task`: of an array, of which the job's
+// status is.
 base::Result<std::optional<kube::Pod>> first_pod(const Session& session, const kube::Job& job,
                                                  std::optional<int> task = std::nullopt);
 

@@ -12,7 +12,7 @@
 
 namespace cli {
 
-// The record of `scontrol show job`.
+// Returns the record of `scontrol show job`.
 std::string job_record(const JobFacts& facts);
 
 struct ShowOptions {

@@ -14,7 +14,7 @@ namespace cli {
 // `words` behind `update`: "JobId=1001 TimeLimit=20". Returns the exit code.
 int run_update(const Session& session, std::span<const std::string> words, Output output);
 
-// The names that it takes, for docs/reference: "job: TimeLimit".
+// Returns the names that it takes, for docs/reference: "job: TimeLimit".
 std::vector<std::string> update_reference();
 
 }  // namespace cli

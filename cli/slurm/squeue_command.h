@@ -14,7 +14,7 @@ namespace cli {
 int run_squeue(std::span<const std::string> arguments, const WithCluster& with_cluster,
                Output output);
 
-// One line of -o: "%.18i %j".
+// Returns one line of -o: "%.18i %j".
 std::string squeue_line(const std::string& format, const JobFacts& facts);
 
 SlurmReference squeue_reference();

@@ -69,7 +69,7 @@ struct InputVariable {
   const char* name;
   std::string_view option;
 };
-// The words that those set say, "--partition=main", to stand before the command line's.
+// Returns the words that those set say, "--partition=main", to stand before the command line's.
 std::vector<std::string> words_of_variables(std::span<const InputVariable> variables);
 // Adds them to the options; one without a value counts as set.
 void add_variables(std::span<const InputVariable> variables, ReadWords& words);
@@ -86,7 +86,7 @@ bool asks_about_command(std::string_view word);
 std::string answer_about_command(std::string_view command, std::string_view arguments,
                                  std::string_view word, const std::string& more);
 
-// "a,b" without empty parts.
+// Splits "a,b" without empty parts.
 std::vector<std::string> list_of(std::string_view text);
 
 }  // namespace cli

@@ -33,8 +33,8 @@ inline constexpr int kJobsOfTrace = 2'000;
 // Not counted: the first jobs find an empty machine.
 inline constexpr int kJobsOfWarmUp = 200;
 
-// The cluster and the configuration as a scenario file without jobs: a node of one CPU for each
-// processor.
+// Returns the cluster and the configuration as a scenario file without jobs: a node of one CPU for
+// each processor.
 std::string study_scenario(const WorkloadModel& model, const Policy& policy);
 
 // Figures of the jobs behind the warm-up, over a trace of each seed. Seconds of work.

@@ -48,7 +48,7 @@ class ProgramTest : public testing::Test {
 
   base::Instant now() const { return clock_.wall(); }
 
-  // A job as the operator would leave it: spec and status as given.
+  // Adds a job as the operator would leave it: spec and status as given.
   kube::Job add_job(const std::string& ns, const std::string& name, kube::JobSpec spec,
                     kube::JobStatus status, const kube::ObjectMeta& metadata = {});
 

@@ -9,7 +9,7 @@ namespace cli {
 // Draws a number of at least 0, below 1.
 double draw_uniform(base::Prng& prng);
 double draw_uniform(base::Prng& prng, double from, double to);
-// A point between the two whose logarithm is uniform. REQUIRES: 0 < from <= to.
+// Returns a point between the two whose logarithm is uniform. REQUIRES: 0 < from <= to.
 double draw_log_uniform(base::Prng& prng, double from, double to);
 double draw_normal(base::Prng& prng);
 // Gamma distribution with mean shape × scale. REQUIRES: shape >= 1.

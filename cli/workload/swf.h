@@ -36,7 +36,7 @@ struct SwfJob {
   std::optional<int> user, group, queue;
   friend bool operator==(const SwfJob&, const SwfJob&) = default;
 
-  // The processors that it asked for, else those that it got.
+  // Returns the processors that it asked for, else those that it got.
   std::optional<int> processors() const {
     return processors_requested ? processors_requested : processors_allocated;
   }
@@ -50,7 +50,7 @@ using SwfTrace = std::vector<SwfJob>;  // ascending submit times
 // put in order. `file` is only for messages.
 base::Result<SwfTrace> read_swf(std::string_view text, const std::string& file);
 
-// The trace as a file: read again it is the same, if its times are whole seconds.
+// Writes the trace as a file: read again it is the same, if its times are whole seconds.
 std::string write_swf(const SwfTrace& trace, std::string_view comment);
 
 }  // namespace cli

@@ -82,7 +82,7 @@ class ApiServerContract : public testing::TestWithParam<ServerKind> {
 std::string name_of(const json& object);
 std::string rv_of(const json& object);
 std::vector<std::string> names_in(const json& list);
-// "ADDED a", "MODIFIED a", …
+// Returns "ADDED a", "MODIFIED a", …
 std::vector<std::string> summary(const std::vector<json>& events);
 
 }  // namespace contract

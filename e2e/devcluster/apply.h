@@ -11,17 +11,17 @@
 
 namespace devcluster {
 
-// The file's documents. The error names the file.
+// Returns the file's documents. The error names the file.
 base::Result<std::vector<nlohmann::json>> read_manifests(const std::string& path);
 
-// The server's sentence when it refuses.
+// Returns the server's sentence when it refuses.
 base::Status apply_object(kube::Transport& transport, const nlohmann::json& object);
 
 // "/apis/kubegang.io/v1alpha1/namespaces/default/jobs": where objects of its kind and namespace
 // are.
 std::string collection_path(const nlohmann::json& object);
 
-// One request; the answer's body, or the error that its status is with the server's sentence.
+// Makes one request; the answer's body, or the error that its status is with the server's sentence.
 base::Result<nlohmann::json> call_api(kube::Transport& transport, kube::Method method,
                                       const std::string& path, const nlohmann::json& body);
 base::Result<nlohmann::json> get_api(kube::Transport& transport, const std::string& path);

@@ -20,10 +20,10 @@ struct ClusterView {
 
 base::Result<ClusterView> read_cluster(kube::Transport& transport);
 
-// Nodes whose agent has reported that it is ready.
+// Returns the nodes whose agent has reported that it is ready.
 std::size_t agents_ready(const ClusterView& view);
 
-// Names of the pods that are not gone yet.
+// Returns the names of the pods that are not gone yet.
 base::Result<std::vector<std::string>> pod_names(kube::Transport& transport);
 
 }  // namespace devcluster

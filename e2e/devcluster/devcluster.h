@@ -32,7 +32,7 @@
 namespace devcluster {
 
 inline constexpr std::string_view kOperator = "operator";
-// The name of a node's agent among the components.
+// Returns the name of a node's agent among the components.
 std::string agent_name(std::string_view node);
 
 struct OperatorSpec {
@@ -120,8 +120,8 @@ class Devcluster {
   std::jthread kubelet_thread_;
 };
 
-// The directory `name` in `start` or the nearest of its parents that has it: how a program in
-// build/bin finds crds/ and examples/demo/. kNotFound names what was looked for.
+// Returns the directory `name` in `start` or the nearest of its parents that has it: how a program
+// in build/bin finds crds/ and examples/demo/. kNotFound names what was looked for.
 base::Result<std::string> find_upwards(const std::string& start, const std::string& name);
 
 // Gives a file or folder to the user behind sudo, if there is one: what root made in build/ must

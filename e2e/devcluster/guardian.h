@@ -12,8 +12,8 @@
 
 namespace devcluster {
 
-// "kubegang-devcluster-<pid>-<start time of the process>": the name of our cgroup, by which a later
-// devcluster knows whether we are still there.
+// Returns "kubegang-devcluster-<pid>-<start time of the process>": the name of our cgroup, by which
+// a later devcluster knows whether we are still there.
 std::string instance_name();
 
 // Returns true if the process that gave itself this instance name has ended; false for other names.
@@ -39,7 +39,7 @@ class Guardian {
   os::FileDescriptor lifeline_;  // the guardian reads the other end: closed = we are gone
 };
 
-// The guardian's own work: waits until no process holds the other end of `lifeline_fd`, then
+// Does the guardian's own work: waits until no process holds the other end of `lifeline_fd`, then
 // destroys the cgroup. The exit code of its program.
 int guard(int lifeline_fd, const os::CgroupRoot& root);
 

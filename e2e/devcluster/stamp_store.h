@@ -19,11 +19,11 @@ class StampStore {
   // Empties it and makes the nodes' folders.
   base::Status prepare(const std::vector<std::string>& nodes);
 
-  // The value of KUBEGANG_STAMP_FILE in containers, for the kubelet to expand.
+  // Returns the value of KUBEGANG_STAMP_FILE in containers, for the kubelet to expand.
   std::string file_pattern() const { return directory_ + "/$(NODE)/$(POD).stamps"; }
 
-  // The runs of one job's pods (named "<job>-<hash>-<index>"), by node, and when each was first
-  // frozen, as far as `first_freezes` (by pod name) knows. A node without a file is left out.
+  // Returns the runs of one job's pods (named "<job>-<hash>-<index>"), by node, and when each was
+  // first frozen, as far as `first_freezes` (by pod name) knows. A node without a file is left out.
   probe::Gang gang(const std::string& job,
                    const std::map<std::string, base::Instant>& first_freezes = {}) const;
 

@@ -33,7 +33,7 @@ class BenchPods {
   std::size_t size() const { return controls_.size(); }
   std::vector<Spinner>& spinners_of(std::uint16_t pod) { return spinners_[pod]; }
 
-  // All pods by this cycle.
+  // Returns all pods by this cycle.
   Assignment assignment(std::vector<timetable::PodSet> cycle, base::Duration slice) const;
 
  private:

@@ -7,8 +7,8 @@
 
 namespace agent {
 
-// The hierarchy that kubelet's pods are in: on a hybrid machine v1 if kubepods is there with its
-// controllers, else v2. kNotFound: neither is mounted.
+// Returns the hierarchy that kubelet's pods are in: on a hybrid machine v1 if kubepods is there
+// with its controllers, else v2. kNotFound: neither is mounted.
 base::Result<std::string> detect_cgroup_root();
 
 // Returns ok if pods can be frozen below `root`: it is a directory of a cgroup file system, or a

@@ -22,15 +22,15 @@ namespace agent {
 
 using kube::QosClass;
 
-// A pod's UID that may become part of a path: 1 to 64 letters, digits and dashes.
+// Returns true for a UID that may become part of a path: 1 to 64 letters, digits and dashes.
 bool is_pod_uid(std::string_view uid);
 
 // Returns true if a directory of this name belongs to the pod: "pod<uid>" or "…-pod<uid with
 // _>.slice".
 bool is_pod_directory_name(std::string_view name, std::string_view uid);
 
-// Where kubelet puts all of its pods, in both spellings (systemd's first), as candidate_paths()
-// does.
+// Returns where kubelet puts all of its pods, in both spellings (systemd's first), as
+// candidate_paths() does.
 std::vector<std::string> kubepods_paths(std::string_view kubelet_root);
 
 // Where kubelet puts the pod, most likely first, relative to the directory that holds the kubepods
@@ -61,7 +61,7 @@ class PodCgroups {
   // Cost: three opens; a scan of the tree when all of them fail.
   base::Result<PodCgroup> find(std::string_view uid, QosClass qos) const;
 
-  // The cgroup at a path that find() returned earlier, of this process or of one before it.
+  // Returns the cgroup at a path that find() returned earlier, of this process or of one before it.
   // kInvalidArgument: its last component does not name the UID.
   base::Result<PodCgroup> at(const std::string& path, std::string_view uid) const;
 
@@ -83,8 +83,8 @@ class PodCgroups {
 // its end is not reported. Cost: reads the directory.
 std::string runtime_cgroup_in(const PodCgroup& cgroup);
 
-// The freezer of an open pod cgroup, of the version that it is: checked per pod, since a hybrid
-// machine has both. kNotFound: the cgroup is gone or has no freezer.
+// Returns the freezer of an open pod cgroup, of the version that it is: checked per pod, since a
+// hybrid machine has both. kNotFound: the cgroup is gone or has no freezer.
 base::Result<std::unique_ptr<Freezer>> open_freezer(const PodCgroup& cgroup);
 
 }  // namespace agent

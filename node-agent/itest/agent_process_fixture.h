@@ -21,7 +21,7 @@ class AgentProcessFixture : public ::testing::TestWithParam<CgroupVersion> {
   void SetUp() override;
   void TearDown() override;
 
-  // Pods a and b of two jobs that take turns.
+  // Adds pods a and b of two jobs that take turns.
   void two_gangs();
   // Neither of the two has a turn: started, the agent has frozen both.
   bool two_frozen_gangs();
@@ -60,7 +60,7 @@ class AgentProcessFixture : public ::testing::TestWithParam<CgroupVersion> {
   // The answer of the program that was started last, on its own port: head and body; "" = nothing.
   std::string get(const std::string& path) const;
 
-  // The agent's program with these arguments, as a shell reads them.
+  // Runs the agent's program with these arguments, as a shell reads them.
   os::testing::Output run_program(const std::string& arguments) const;
 
   RealSwitchClock clock_;

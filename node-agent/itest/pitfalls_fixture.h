@@ -22,7 +22,7 @@ class PitfallsTest : public ::testing::TestWithParam<testing::CgroupVersion> {
   void SetUp() override;
   void TearDown() override;
 
-  // A pod under control; the first one added has index 0 in the timetables.
+  // Adds a pod under control; the first one added has index 0 in the timetables.
   std::string add_pod();
   Assignment assignment(std::vector<timetable::PodSet> cycle,
                         base::Duration slice = std::chrono::milliseconds{100});

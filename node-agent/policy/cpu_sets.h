@@ -40,7 +40,7 @@ class CpuSets {
 
   // Once, before the first apply(): these pods were bound by the process before.
   void adopt(const std::vector<std::string>& uids);
-  // The UIDs of all pods that are bound by us, or were and cannot be set free.
+  // Returns the UIDs of all pods that are bound by us, or were and cannot be set free.
   std::vector<std::string> bound() const;
 
   // Only these pods exist.

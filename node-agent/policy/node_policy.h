@@ -87,12 +87,12 @@ class NodePolicy {
   const std::map<std::string, std::string>& cpu_notes() const { return cpu_notes_; }
   std::shared_ptr<const kube::NodeTimetable> timetable() const { return gate_.in_force(); }
   const std::string& timetable_complaint() const { return gate_.complaint(); }
-  // The verdict on the timetable that was offered last.
+  // Returns the verdict on the timetable that was offered last.
   GateVerdict last_verdict() const { return last_verdict_; }
   // The newest timetable is older than the one in force: the caller must get the object by a quorum
   // read and give it as Inputs::confirmed.
   bool needs_confirmation() const { return is_stale(last_verdict_); }
-  // How many timetables were not obeyed, by reason.
+  // Returns how many timetables were not obeyed, by reason.
   const std::map<GateVerdict, std::uint64_t>& offers_ignored() const { return ignored_; }
   bool everything_runs() const { return submitted_ && submitted_->everything_runs; }
   // Why the journal cannot be written; while it cannot, no further pod comes under control.

@@ -40,7 +40,7 @@ struct LeaseReading {
 // `kubegang.io/freeze: disabled` as a label or annotation of the Node.
 bool is_kill_switch_on(const kube::Node& node);
 
-// The accepted configuration, absent fields as api.md has them.
+// Returns the accepted configuration, absent fields as api.md has them.
 TimetableSettings timetable_settings(const kube::SchedulerConfig* config);
 
 class NodeWatch {
@@ -71,9 +71,9 @@ class NodeWatch {
   void confirm_timetable(bool wanted);
   // Any thread. Null = there is none, or it has not been read yet.
   std::shared_ptr<const kube::NodeTimetable> timetable() const;
-  // The last reading that was answered. Any thread.
+  // Returns the last reading that was answered. Any thread.
   std::optional<LeaseReading> lease() const;
-  // When the last reading began that has ended, in whatever way. Any thread.
+  // Returns when the last reading began that has ended, in whatever way. Any thread.
   std::optional<base::Duration> lease_tried() const;
   // The Lease is read now, and not only when its turn comes. Any thread.
   void ask_lease() { lease_waker_.wake(); }

@@ -35,7 +35,7 @@ struct HostPort {
   int port = 0;
   friend bool operator==(const HostPort&, const HostPort&) = default;
 };
-// "127.0.0.1:9473", ":0" (all addresses), "[::1]:80".
+// Parses "127.0.0.1:9473", ":0" (all addresses), "[::1]:80".
 std::optional<HostPort> parse_host_port(std::string_view text);
 
 struct ParsedOptions {

@@ -31,7 +31,7 @@ class PolicyLoop {
   // the latest (monotonic).
   base::Duration decide(const Inputs& told);
 
-  // The report without the part that is read from the machine.
+  // Returns the report without the part that is read from the machine.
   AgentReport report() const;
 
  private:

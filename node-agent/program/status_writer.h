@@ -19,7 +19,7 @@ class StatusWriter {
   StatusWriter(kube::Client client, const kube::Clock& clock, const NodeWatch& watch,
                kube::Waker& waker);
 
-  // The newest report; older ones that were not written are forgotten.
+  // Takes the newest report; older ones that were not written are forgotten.
   void offer(AgentReport report);
 
   // Returns when to be called again if nothing is offered before.

@@ -16,7 +16,7 @@ struct ClockReading {
 // SOURCE: adjtimex(2): TIME_ERROR, STA_UNSYNC, maxerror.
 ClockReading read_clock_state();
 
-// From which error on the node's clock is not good enough for this slice length:
+// Returns from which error on the node's clock is not good enough for this slice length:
 // min(100 ms, slice / 20). (architecture.md 5)
 constexpr base::Duration clock_error_limit(base::Duration slice) {
   constexpr base::Duration kMost = std::chrono::milliseconds{100};

@@ -52,7 +52,7 @@ std::vector<Grant> check_node(const NodeCheckInputs& inputs);
 // Returns true if gangs can be switched here: nothing is missing.
 bool can_switch(const std::vector<Grant>& grants);
 
-// One grant a line; below it what to change.
+// Prints one grant a line; below it what to change.
 std::string format_grants(const std::vector<Grant>& grants);
 
 // Return true if this process is granted them, as the agent in the same container is. Both undo it.

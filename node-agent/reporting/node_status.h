@@ -19,7 +19,7 @@ kube::Condition clock_condition(const AgentReport& report);
 // Limited says what would make it better.
 kube::Condition granted_condition(const AgentReport& report);
 
-// The status that follows `before`: transition times stay where nothing changed.
+// Returns the status that follows `before`: transition times stay where nothing changed.
 kube::NodeTimetableStatus node_status(const kube::NodeTimetableStatus& before,
                                       const AgentReport& report, base::Instant now);
 

@@ -26,9 +26,9 @@ class TopologyWatch {
   // Reads it again if other CPUs are online than at the last call. nullopt: it cannot be read, see
   // error(). Cost: one read of a file if nothing changed.
   std::optional<kube::NodeTopology> read();
-  // The CPUs that were online at the last read(), as the kernel lists them; "" = not known. Unlike
-  // `cpu_ids` it names all of them: if one thread of one core is offline, a second thread counts of
-  // no core, and all of them go on working.
+  // Returns the CPUs that were online at the last read(), as the kernel lists them; "" = not known.
+  // Unlike `cpu_ids` it names all of them: if one thread of one core is offline, a second thread
+  // counts of no core, and all of them go on working.
   std::string online() const { return online_.value_or(""); }
   // Why the last read() returned nothing; "" = it did not.
   const std::string& error() const { return error_; }

@@ -29,7 +29,7 @@ class Adoption {
 
   const std::vector<PodIdentity>& waiting() const { return waiting_; }
   bool waits_for(const std::string& uid) const;
-  // When retry() has something to do; nullopt if no pod waits.
+  // Returns when retry() has something to do; nullopt if no pod waits.
   std::optional<base::Duration> next_try() const;
 
  private:

@@ -39,7 +39,7 @@ class LeaseWatch {
   bool failed_open(base::Duration now, base::Duration after) const {
     return now - seen_.at >= after;
   }
-  // When that begins, unless it is seen renewed before.
+  // Returns when that begins, unless it is seen renewed before.
   base::Duration fails_open_at(base::Duration after) const { return seen_.at + after; }
 
  private:
@@ -69,7 +69,7 @@ class FailOpen {
     return asks;
   }
   bool is_open() const { return is_open_; }
-  // When to look again at the latest; nullopt: nothing is asked.
+  // Returns when to look again at the latest; nullopt: nothing is asked.
   std::optional<base::Duration> look_again_at() const {
     if (!since_ || is_open_) return std::nullopt;
     return *since_ + kAskWithin;
@@ -80,8 +80,8 @@ class FailOpen {
   bool is_open_ = false;
 };
 
-// How long until the next reading: about a minute, never more than a quarter of the limit; the
-// caller adds jitter.
+// Returns how long until the next reading: about a minute, never more than a quarter of the limit;
+// the caller adds jitter.
 constexpr base::Duration lease_read_interval(base::Duration fail_open_after) {
   constexpr base::Duration kUsual = std::chrono::seconds{60};
   constexpr base::Duration kLeast = std::chrono::milliseconds{250};

@@ -20,7 +20,7 @@ struct ThawResult {
   std::vector<Failed> failed{};
 };
 
-// One attempt on each pod; call it again for those that failed.
+// Makes one attempt on each pod; call it again for those that failed.
 ThawResult thaw_journaled(const std::vector<PodIdentity>& pods, const PodCgroups& cgroups);
 
 }  // namespace agent

@@ -71,7 +71,7 @@ class FreezeMachine {
   bool awaits_freeze() const { return state_ == FreezeState::kFreezing && !write_again_; }
   base::Duration asked_at() const { return since_; }
 
-  // A write returned. A failed one is tried again by due().
+  // Call when a write returned. A failed one is tried again by due().
   void on_write(FreezeRequest wanted, IoResult result, base::Duration now);
   // The same for a thaw that must be written twice: now and 100 ms later (rule 5). Takes a foreign
   // pod over.
@@ -83,7 +83,7 @@ class FreezeMachine {
   // Never for a gone pod.
   std::optional<base::Duration> next_due() const { return next_due_; }
 
-  // How long the last freeze took from the write to the look that saw it; of a frozen pod.
+  // Returns how long the last freeze took from the write to the look that saw it; of a frozen pod.
   base::Duration confirmed_after() const { return confirmed_after_; }
   // A look kSlowFreeze after that write or later saw it running still.
   bool was_slow() const { return slow_; }

@@ -45,7 +45,7 @@ class AgentProcess {
   // Programs that are started from now on log into a pipe that is full and is not read.
   void log_to_a_full_pipe();
   pid_t supervisor() const { return supervisor_; }
-  // The supervisor's child; nothing while there is none.
+  // Returns the supervisor's child; nothing while there is none.
   std::optional<pid_t> worker() const;
   // There is one, and it is not this one. Looked up once: between two looks the old one may end.
   bool has_other_worker(std::optional<pid_t> than) const {
@@ -59,8 +59,8 @@ class AgentProcess {
   std::optional<int> wait_for_end(base::Duration limit);
   void signal(int signal_number) const;
 
-  // A pod that has been running for an hour, controlled by Job `job`, with a process that counts
-  // and sleeps `pause` in between.
+  // Adds a pod that has been running for an hour, controlled by Job `job`, with a process that
+  // counts and sleeps `pause` in between.
   void add_pod(const std::string& name, const std::string& job, int grace_seconds = 30,
                base::Duration pause = std::chrono::milliseconds{1});
   void delete_pod(const std::string& name);
@@ -82,7 +82,7 @@ class AgentProcess {
   // In its place comes one that takes connections and answers nothing, as behind a network that has
   // begun to drop packets.
   void silence_server();
-  // How many connections that one has taken so far.
+  // Returns how many connections that one has taken so far.
   std::size_t silent_connections();
 
   RealCgroups& cgroups() { return cgroups_; }

@@ -38,7 +38,7 @@ class FakeKernel {
 
   Cgroup& cgroup(const std::string& name) { return cgroups_[name]; }
   bool is_running(const std::string& name);
-  // A handle of that cgroup, which is made if it is new. The kernel must outlive it.
+  // Returns a handle of that cgroup, which is made if it is new. The kernel must outlive it.
   std::shared_ptr<Freezer> open(const std::string& name);
 
   // "freeze a", "thaw a", in the order of the writes, failed ones with "!" behind; cleared on read.

@@ -25,7 +25,7 @@ class FakeNode {
   // The agent's process ends without a word, and a new one starts: journal and kernel stay.
   void restart_agent(bool pods_known = true);
 
-  // A pod of job `job` that has been running for an hour, with its cgroup.
+  // Adds a pod of job `job` that has been running for an hour, with its cgroup.
   kube::Pod& add_pod(const std::string& name, const std::string& job);
   kube::Pod& pod(const std::string& name) { return pods_.at(name); }
   void remove_pod(const std::string& name) { pods_.erase(name); }

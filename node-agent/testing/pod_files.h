@@ -21,7 +21,7 @@ class PodFilesTest : public ::testing::Test {
     std::ofstream{path / "cgroup.freeze"} << freeze << "\n";
     std::ofstream{path / "cgroup.events"} << events;
   }
-  // The last request to the pod's cgroup: "0" or "1".
+  // Returns the last request to the pod's cgroup: "0" or "1".
   std::string freeze_file(const std::string& pod) const {
     std::ifstream file{root_.path() + "/kubepods/" + pod + "/cgroup.freeze"};
     std::string line;

@@ -46,9 +46,9 @@ class RealCgroups {
   void make(const std::string& path) const;
   bool remove(const std::string& path) const;
 
-  // A process in the cgroup that runs `body` and ends. Its parent is the test.
+  // Spawns a process in the cgroup that runs `body` and ends. Its parent is the test.
   pid_t spawn(const std::string& path, const std::function<void()>& body) const;
-  // One that counts: busy, or sleeping `pause` after each count.
+  // Spawns one that counts: busy, or sleeping `pause` after each count.
   Progress& spawn_counter(const std::string& path, base::Duration pause = base::Duration{0});
 
   // The kernel's state, read beside the code under test.

@@ -27,7 +27,7 @@ inline kube::Job job_named(const std::string& name, std::int64_t id) {
   return job;
 }
 
-// Two nodes or one, of 4 CPUs each.
+// Returns two nodes or one, of 4 CPUs each.
 inline kube::Allocation on(const std::string& hostlist) {
   const int nodes = hostlist.find('[') == std::string::npos ? 1 : 2;
   return {.hostlist = hostlist, .nodes = nodes, .cpus = 4 * nodes};

@@ -56,7 +56,7 @@ struct Terminal {
 // No line is longer than the terminal is wide (escape sequences not counted).
 std::vector<std::string> render(const Picture& picture, const Terminal& terminal);
 
-// How many cells a strip may have in that terminal.
+// Returns how many cells a strip may have in that terminal.
 std::size_t strip_columns(const Terminal& terminal, std::size_t node_name_length);
 
 }  // namespace devcluster

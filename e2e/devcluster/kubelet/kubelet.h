@@ -103,8 +103,8 @@ class Kubelet {
                            const std::string& container, const std::vector<std::string>& command,
                            const std::array<int, 3>& streams) const;
 
-  // Where the container writes to. Empty name = the pod's first container. kNotFound: no such pod
-  // or container here.
+  // Returns where the container writes to. Empty name = the pod's first container. kNotFound: no
+  // such pod or container here.
   base::Result<LogFile> find_log(const std::string& namespace_name, const std::string& pod,
                                  const std::string& container) const;
   // Returns all pods that it has taken since it began, also those that are gone.

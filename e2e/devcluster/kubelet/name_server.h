@@ -30,8 +30,8 @@ class PodNames {
   std::map<std::string, std::string> addresses_;  // GUARDED_BY(mutex_)
 };
 
-// The answer to a question in the form of RFC 1035: an address of version 4, an empty answer for
-// other kinds, or that there is no such name. Empty: it is not a question.
+// Returns the answer to a question in the form of RFC 1035: an address of version 4, an empty
+// answer for other kinds, or that there is no such name. Empty: it is not a question.
 std::string answer(std::string_view question, const PodNames& names);
 
 class NameServer {

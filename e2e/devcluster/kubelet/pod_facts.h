@@ -25,13 +25,13 @@ struct Resources {
   friend bool operator==(const Resources&, const Resources&) = default;
 };
 
-// The node to which affinity ties a pod that no kube-scheduler has bound yet and that no gate
-// keeps; nullopt: there is no such pod to be bound.
+// Returns the node to which affinity ties a pod that no kube-scheduler has bound yet and that no
+// gate keeps; nullopt: there is no such pod to be bound.
 std::optional<std::string> node_to_bind(const kube::Pod& pod);
 
 // spec.nodeName, "" before the pod is bound.
 std::string node_of(const kube::Pod& pod);
-// For how long a pod that is being deleted may go on; nullopt if it is not.
+// Returns for how long a pod that is being deleted may go on; nullopt if it is not.
 std::optional<base::Duration> deletion_grace(const kube::Pod& pod);
 
 // By the CPU and memory of all containers, where a limit without a request is the request too.

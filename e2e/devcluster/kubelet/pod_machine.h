@@ -100,7 +100,7 @@ class PodMachine {
   bool deleting() const { return deleting_; }
   bool anything_runs() const;
   base::Instant admitted_at() const { return admitted_at_; }
-  // The reason of the pod as a whole; empty unless it was refused.
+  // Returns the reason of the pod as a whole; empty unless it was refused.
   const std::string& reason() const { return reason_; }
   const std::string& message() const { return message_; }
 

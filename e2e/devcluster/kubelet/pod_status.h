@@ -11,7 +11,7 @@
 
 namespace devcluster {
 
-// "2026-01-01T00:00:00Z".
+// Returns "2026-01-01T00:00:00Z".
 std::string rfc3339_seconds(base::Instant time);
 
 // Merge patch for the status subresource.

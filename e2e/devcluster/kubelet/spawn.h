@@ -60,8 +60,8 @@ struct ExitStatus {
 // Reaps the child if it has ended, else nothing. Never blocks.
 std::optional<ExitStatus> reap(const Child& child);
 
-// Where `name` is: as given when it has a slash, else the first executable file of that name in the
-// directories of `path_variable`.
+// Returns where `name` is: as given when it has a slash, else the first executable file of that
+// name in the directories of `path_variable`.
 base::Result<std::string> find_executable(const std::string& name,
                                           const std::string& path_variable);
 

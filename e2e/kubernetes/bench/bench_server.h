@@ -33,7 +33,7 @@ class BenchServer {
   BenchApi& api() { return api_; }
   std::string admin_kubeconfig() const { return folder_ + "/admin.kubeconfig"; }
   std::string operator_kubeconfig() const { return folder_ + "/operator.kubeconfig"; }
-  // A namespace of that name; there are no service accounts to wait for.
+  // Makes a namespace of that name; there are no service accounts to wait for.
   base::Status make_namespace(const std::string& name);
   // Returns when nothing has been written for a while: everything that follows is done.
   void wait_until_quiet() const;

@@ -21,7 +21,7 @@ class FakeAgents {
   ~FakeAgents();
 
   std::int64_t acknowledgements() const { return acknowledgements_; }
-  // Nodes whose newest timetable is acknowledged.
+  // Returns the nodes whose newest timetable is acknowledged.
   std::size_t ready_nodes() const;
 
  private:

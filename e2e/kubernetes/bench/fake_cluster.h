@@ -29,7 +29,7 @@ base::Status allow_turns(BenchApi& api, bool allowed);
 
 // Returns a pod's container; without requests: null.
 nlohmann::json container(const nlohmann::json& requests);
-// A kubegang Job; `spec` is merged into it.
+// Returns a kubegang Job; `spec` is merged into it.
 nlohmann::json gang_job(const std::string& ns, const std::string& name, const nlohmann::json& spec);
 
 }  // namespace kubernetes_bench

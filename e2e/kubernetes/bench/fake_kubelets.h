@@ -17,7 +17,7 @@ class FakeKubelets {
   FakeKubelets(kube::Transport& transport, const kube::Clock& clock);
   ~FakeKubelets();
 
-  // Pods that run.
+  // Returns the pods that run.
   std::size_t running() const;
 
  private:

@@ -23,7 +23,7 @@ class OperatorRun {
   pid_t pid() const { return process_.pid(); }
   bool is_ready();
   base::Result<std::map<std::string, double>> metrics();
-  // The growth of its counters.
+  // Returns the growth of its counters.
   static nlohmann::json growth(const std::map<std::string, double>& before,
                                const std::map<std::string, double>& after);
 

@@ -26,7 +26,7 @@ class QueueWatch {
   base::Status fill(OperatorRun& run, int jobs);
   base::Result<nlohmann::json> row(bool jobs_end);
   double server_seconds() const;
-  // The server's CPU time in one window, per second.
+  // Returns the server's CPU time in one window, per second.
   base::Result<double> window(bool jobs_end);
   base::Result<std::vector<ChildProcess>> start_watchers();
   base::Status replace_one();

@@ -31,7 +31,7 @@ class BatchJobs : public Cluster {
   json as_own(json object) const;
   // The objects of a file of examples/batch-jobs, as_own(), and with what `change` makes of each.
   void apply_example(const std::string& file, const std::function<void(json&)>& change = {});
-  // The host names that the Service's endpoints have, sorted.
+  // Returns the host names that the Service's endpoints have, sorted.
   std::vector<std::string> endpoint_names(const std::string& service);
 };
 

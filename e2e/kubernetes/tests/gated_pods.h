@@ -21,11 +21,11 @@ class GatedPods : public BatchJobs {
   void create_gang(const std::string& gang, int pods, const std::string& script);
   json pod_object(const std::string& gang, int index);
 
-  // The gang's Job; null if there is none.
+  // Returns the gang's Job; null if there is none.
   json job_of(const std::string& gang);
   std::string name_of_job(const std::string& gang);
   void wait_gang(const std::string& gang, const std::string& state);
-  // The reason of the pod's condition kubegang.io/Waiting; "" if it has none.
+  // Returns the reason of the pod's condition kubegang.io/Waiting; "" if it has none.
   std::string waits_for(const std::string& gang, int index);
 
   std::string gang_label_ = "kubegang.io/job-name";

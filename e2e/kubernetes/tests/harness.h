@@ -71,9 +71,9 @@ class Cluster : public scenarios::Cluster {
   void SetUp() override;
   void TearDown() override;
 
-  // "t-" and the text, as names of objects are written.
+  // Returns "t-" and the text, as names of objects are written.
   static std::string name_like(const std::string& text);
-  // A namespace and a partition of that name: all three nodes, Force.
+  // Makes a namespace and a partition of that name: all three nodes, Force.
   void begin(const std::string& name);
   // Removes both and waits until none of their pods is left.
   static void end(const std::string& name);
@@ -99,7 +99,7 @@ class Cluster : public scenarios::Cluster {
   // --- the API, as its administrator ---
   // With the token of an account, to see what is denied.
   std::unique_ptr<kube::Transport> as(const std::string& token);
-  // A token of the service account; bound to the pod of its namespace, if one is named.
+  // Returns a token of the service account; bound to the pod of its namespace, if one is named.
   std::string token_of(const std::string& ns, const std::string& account,
                        const std::string& pod = {});
   static std::string kubectl(const std::string& arguments);  // the command, for run()
@@ -124,17 +124,17 @@ class Cluster : public scenarios::Cluster {
   static std::string nodes(int from, int to);
   static std::string node_path(int place) { return "/api/v1/nodes/" + node(place); }
   bool node_is_ready(int place);
-  // A command inside a node.
+  // Runs a command inside a node.
   Output on_node(int place, const std::string& command) const;
   void power_off(int place);
   void power_on(int place);
-  // A script of e2e/kubernetes with its arguments.
+  // Runs a script of e2e/kubernetes with its arguments.
   Output script(const std::string& command) const;
   bool has_processes(const std::string& cgroup) const;
-  // The processes of the pod's containers as this machine numbers them, without the pause
+  // Returns the processes of the pod's containers as this machine numbers them, without the pause
   // container's.
   std::vector<int> processes_of(const json& pod) const;
-  // The memory of all of them, in KiB.
+  // Returns the memory of all of them, in KiB.
   std::int64_t resident_kib(const json& pod) const;
 
   static std::string state_directory();
