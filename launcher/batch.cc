@@ -203,7 +203,8 @@ class Batch {
     server_.usage().begin_script(std::chrono::system_clock::now());
     RunTime time{RunTime::Clock::now(), time_before()};
     while (!status_) {
-      loop_.wait(options_.notice ? static_cast<int>(RunTime::kStep.count()) : -1);
+      const int most = server_.look(RunTime::Clock::now());
+      loop_.wait(options_.notice ? static_cast<int>(RunTime::kStep.count()) : most);
       if (options_.notice && time.at(RunTime::Clock::now()) >= options_.notice->after) notify();
     }
     if (is_ending_) wait_for_steps();
@@ -282,7 +283,10 @@ class Batch {
   void wait_for_steps() {
     const auto is_in_use = [&] { return ::kill(-pid_, 0) == 0 || server_.has_sruns(); };
     RunTime time{RunTime::Clock::now(), {}};
-    while (is_in_use() && time.at(RunTime::Clock::now()) < kEndMax) loop_.wait(kEndLookMs);
+    while (is_in_use() && time.at(RunTime::Clock::now()) < kEndMax) {
+      loop_.wait(kEndLookMs);
+      (void)server_.look(RunTime::Clock::now());
+    }
   }
 
   // SOURCE: slurmstepd: a folder that is missing is a message and /tmp, not a failure.

@@ -6,7 +6,9 @@
 //   first launcher    to srun: Busy, Created, Refused, Hold, Output, Exited, Lost, Aborted, Done
 //                     to another launcher: Run, Input, InputEnd, Signal, Resize, Pmi, Pmix
 //   other launcher    Hello, then, once it has been asked to run tasks, Hold, Output, Exited, Pmi
-//                     and Pmix; or Relay, then what a srun on its node says and hears
+//                     and Pmix; or Relay, then what a srun on its node says and hears; or Resume
+//   both launchers    Ack. After a connection was lost, Resume on the next one, which the first
+//                     launcher answers with Resume or Refused; then what has not come
 //   any launcher      to its kubegang-pmix: Run, Pmix; which says Pmix
 //
 // Input waits where it comes from: a side that has too much of it that a task has not read says
@@ -57,6 +59,8 @@ enum class Kind : std::uint32_t {
   kHold,
   kPmix,
   kAborted,
+  kAck,
+  kResume,
 };
 
 // srun --mpi: who serves the tasks. kPmi2: the first launcher, PMI-1 and PMI-2; kPmix: a
@@ -99,7 +103,7 @@ struct StepRequest {
   Distribution distribution = Distribution::kDefault;
   std::uint32_t plane = 1;              // tasks in a row, for kPlane
   std::vector<std::uint32_t> arranged;  // the node of each rank, for kArbitrary
-  std::string distribution_within;  // of -m, behind the nodes: ":cyclic:block"; only for tasks
+  std::string distribution_within;      // of -m, behind the nodes: ":cyclic:block"; only for tasks
   Packing packing = Packing::kDefault;
   bool is_exact = false;      // takes what its tasks need, not all of its nodes
   bool overlaps = false;      // takes nothing
@@ -171,13 +175,16 @@ struct PmixMessage {
 
 struct Message {
   Kind kind = Kind::kDone;
-  std::uint32_t rank = 0;    // Input, InputEnd, Output, Exited, Pmi, Aborted; SignalJob: the target
+  std::uint32_t rank = 0;    // Input, InputEnd, Output, Exited, Pmi, Aborted; SignalJob: target;
+                             // Hello, Relay, Resume: which connection of that launcher
   std::uint32_t number = 0;  // Signal, SignalJob: signal; Created: step; Output: 1 or 2; Exited:
                              // wait status; Hello, Lost: index of the node; Release: exit code;
+                             // Ack, Resume: how many messages have come
                              // Resize: rows * 65,536 + columns; Hold: 1 = no more Input, 0 = go on;
                              // Aborted: exit code of the step
   std::string text{};        // Input, Output, Refused, Pmi: bytes. Pmi to a task without any: the
-                             // end of its connection. SignalJob, Release: the secret of the pod
+                             // end of its connection. SignalJob, Release: the secret of the pod.
+                             // Hello, Relay, Resume: what names this run of the launcher
   std::optional<StepRequest> step{};   // of Create
   std::optional<TaskSet> tasks{};      // of Run
   std::optional<StepLayout> layout{};  // of Created

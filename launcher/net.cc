@@ -21,9 +21,10 @@ namespace {
 constexpr int kBacklog = 1024;
 constexpr int kSrunBacklog = 128;
 constexpr std::size_t kRandomBytes = 16;
-constexpr int kSilenceS = 60;       // before the first question
-constexpr int kQuestionEachS = 15;  // and how many of them
+constexpr int kSilenceS = 20;       // before the first question
+constexpr int kQuestionEachS = 10;  // and how many of them
 constexpr int kQuestions = 4;
+constexpr int kNoAnswerMs = 60'000;  // to what was sent
 constexpr int kAnswerBytesMax = 4096;
 
 struct Address {
@@ -142,6 +143,7 @@ void keep_alive(int fd) {
   put(IPPROTO_TCP, TCP_KEEPIDLE, kSilenceS);
   put(IPPROTO_TCP, TCP_KEEPINTVL, kQuestionEachS);
   put(IPPROTO_TCP, TCP_KEEPCNT, kQuestions);
+  put(IPPROTO_TCP, TCP_USER_TIMEOUT, kNoAnswerMs);
   put(IPPROTO_TCP, TCP_NODELAY, 1);
 }
 

@@ -2,12 +2,17 @@
 // Unix socket.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 
 #include "base/result.h"
 
 namespace launcher {
+
+// As long as that a connection between pods that was cut may stay so, of the time in which the job
+// runs. The other end may notice a minute later (keep_alive).
+inline constexpr std::chrono::minutes kCutMax{2};
 
 // A socket that listens at the pod's own address, and does not block.
 base::Result<int> listen_on(const std::string& address, std::uint16_t port);
@@ -33,8 +38,9 @@ int accept_own(int listener);
 // A connection to a Unix socket of the abstract name space, which blocks; -1 and errno.
 int connect_locally(const std::string& name);
 
-// Has the kernel find out within two minutes that the other machine is gone. The kernel of a pod
-// that is frozen answers for it.
+// Has the kernel find out within a minute that nothing comes back from the other machine, whether
+// something is being sent or not. The kernel of a pod that is frozen answers for it; if that has no
+// more room for what is sent, the connection counts as lost too.
 void keep_alive(int fd);
 
 }  // namespace launcher

@@ -16,10 +16,25 @@ namespace {
 // Between two tries to find the first pod, which may begin later than this one.
 constexpr int kTryAgainMs = 200;
 
+// The pause between two tries to make a connection again.
+constexpr std::chrono::milliseconds kNextTry{200};
+// The longest that one try may take.
+constexpr std::chrono::seconds kTryMax{5};
+
 }  // namespace
+
+// The identity of a connection, which it keeps when it is cut, and the tries to make it again.
+struct NodeClient::Line {
+  Message resume{};
+  std::string address{};  // of the first pod
+  std::optional<RunTime::Duration> cut_since{};
+  std::optional<RunTime::Duration> tried{};
+  bool is_trying = false;  // a socket is being connected
+};
 
 // Idle until `tasks` is there.
 struct NodeClient::Link {
+  Line line{};
   std::unique_ptr<Channel> channel{};
   std::unique_ptr<TaskGroup> tasks{};
   bool holds_input = false;  // the first pod was asked to wait
@@ -28,6 +43,7 @@ struct NodeClient::Link {
 
 // A srun of a task here, and its connection to the first pod.
 struct NodeClient::Relay {
+  Line line{};
   std::unique_ptr<Channel> srun{};
   std::unique_ptr<Channel> first{};
   bool is_leaving = false;
@@ -46,6 +62,46 @@ NodeClient::~NodeClient() {
   if (listener_ < 0) return;
   loop_.forget(listener_);
   ::close(listener_);
+}
+
+int NodeClient::look(RunTime::Clock::time_point now) {
+  const int most = keep_one_idle();
+  if (!has_cuts_) return most;
+  const RunTime::Duration time = time_.at(now);
+  has_cuts_ = false;
+  for (LinkPlace link = links_.begin(); link != links_.end(); ++link) {
+    if (!link->is_leaving && !keep_line(link->line, *link->channel, time)) lose(link);
+  }
+  for (RelayPlace relay = relays_.begin(); relay != relays_.end(); ++relay) {
+    if (!relay->is_leaving && !keep_line(relay->line, *relay->first, time)) end(relay);
+  }
+  return has_cuts_ ? static_cast<int>(RunTime::kStep.count()) : most;
+}
+
+// Returns false if the connection has been cut for too long.
+bool NodeClient::keep_line(Line& line, Channel& channel, RunTime::Duration time) {
+  if (!channel.is_cut()) {
+    line.cut_since.reset();
+    line.tried.reset();
+    return true;
+  }
+  if (!line.cut_since) line.cut_since = time;
+  if (time - *line.cut_since >= kCutMax) return false;
+  has_cuts_ = true;
+  const RunTime::Duration pause = line.is_trying ? RunTime::Duration{kTryMax} : kNextTry;
+  if (line.tried && time - *line.tried < pause) return true;
+  line.tried = time;
+  const auto fd = connect_to(line.address, place_.port);
+  if (!fd) return true;
+  keep_alive(*fd);
+  line.is_trying = true;
+  channel.resume(*fd, tls_->for_client(*fd), line.resume);
+  return true;
+}
+
+// Returns the first message of a new connection, which names it for a later Resume.
+Message NodeClient::first_word(Kind kind) {
+  return {.kind = kind, .rank = next_line_++, .number = place_.index, .text = name_};
 }
 
 int NodeClient::keep_one_idle() {
@@ -86,8 +142,10 @@ base::Status NodeClient::open_link() {
       loop_, *fd, tls_->for_client(*fd),
       Channel::Calls{.message = [this, link](const Message& message) { hear(link, message); },
                      .closed = [this, link] { lose(link); },
-                     .sent = [this, link] { balance(link); }});
-  link->channel->send({.kind = Kind::kHello, .number = place_.index});
+                     .sent = [this, link] { balance(link); },
+                     .cut = [this, link] { note_cut(link->line); }});
+  link->line = {.resume = first_word(Kind::kHello), .address = address_};
+  link->channel->send(link->line.resume);
   return {};
 }
 
@@ -114,9 +172,17 @@ void NodeClient::accept_srun() {
         .sent = [relay, from, to] { ((*relay).*to)->read(!((*relay).*from)->is_piled_up()); }};
   };
   relay->srun = std::make_unique<Channel>(loop_, local, nullptr, pass(&Relay::srun, &Relay::first));
-  relay->first = std::make_unique<Channel>(loop_, *remote, tls_->for_client(*remote),
-                                           pass(&Relay::first, &Relay::srun));
-  relay->first->send({.kind = Kind::kRelay});
+  Channel::Calls calls = pass(&Relay::first, &Relay::srun);
+  calls.cut = [this, relay] { note_cut(relay->line); };
+  relay->first =
+      std::make_unique<Channel>(loop_, *remote, tls_->for_client(*remote), std::move(calls));
+  relay->line = {.resume = first_word(Kind::kRelay), .address = address_};
+  relay->first->send(relay->line.resume);
+}
+
+void NodeClient::note_cut(Line& line) {
+  line.is_trying = false;
+  has_cuts_ = true;
 }
 
 void NodeClient::end(RelayPlace relay) {

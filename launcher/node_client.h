@@ -13,6 +13,8 @@
 #include "launcher/channel.h"
 #include "launcher/loop.h"
 #include "launcher/message.h"
+#include "launcher/net.h"
+#include "launcher/run_time.h"
 #include "launcher/task_group.h"
 #include "launcher/tls.h"
 
@@ -32,20 +34,25 @@ class NodeClient {
   NodeClient(const NodeClient&) = delete;
   NodeClient& operator=(const NodeClient&) = delete;
 
-  // Opens a connection if none is idle; to be called after each wait of the loop. Returns how many
-  // milliseconds the next one may take, -1: any number.
-  int keep_one_idle();
+  // Opens a connection if none is idle, and makes those again that were cut; to be called after
+  // each wait of the loop. Returns how many milliseconds the next one may take, -1: any number.
+  int look(RunTime::Clock::time_point now);
   bool has_tasks() const;
   // Returns true if it was one of its tasks.
   bool reaped(pid_t pid, int wait_status, const Used& used);
   void signal_all(int signal);
 
  private:
+  struct Line;
   struct Link;
   struct Relay;
   using LinkPlace = std::list<Link>::iterator;
   using RelayPlace = std::list<Relay>::iterator;
 
+  int keep_one_idle();
+  bool keep_line(Line& line, Channel& channel, RunTime::Duration time);
+  void note_cut(Line& line);
+  Message first_word(Kind kind);
   void hear(LinkPlace link, const Message& message);
   void lose(LinkPlace link);
   void balance(LinkPlace link);
@@ -62,6 +69,10 @@ class NodeClient {
   bool must_pause_ = false;
   std::string socket_;  // of srun in tasks here; "" = there is none
   int listener_ = -1;
+  const std::string name_ = random_text();  // of this run of the launcher
+  std::uint32_t next_line_ = 0;
+  RunTime time_{RunTime::Clock::now(), {}};
+  bool has_cuts_ = false;  // something of the following may be cut
   std::list<Link> links_;
   std::list<Relay> relays_;
 };

@@ -327,6 +327,8 @@ class Srun {
       case Kind::kRun:
       case Kind::kPmi:
       case Kind::kPmix:
+      case Kind::kAck:
+      case Kind::kResume:
         return;  // between launchers
       case Kind::kSignalJob:
       case Kind::kRelease:

@@ -59,8 +59,14 @@ struct StepServer::Peer {
   std::optional<std::uint32_t> node{};
   std::optional<StepPlace> step{};
   std::optional<StepPlace> of_srun{};
+  std::string launcher{};  // which run of its launcher, and which of its connections
+  std::uint32_t line = 0;
+  std::optional<RunTime::Duration> cut_since{};
   bool holds_input = false;  // its tasks have enough
   bool is_leaving = false;
+
+  bool is_stranger() const { return !node && !of_srun; }
+  Channel& connection() const { return of_srun ? *(*of_srun)->srun : *channel; }
 };
 
 StepServer::StepServer(Loop& loop, JobNodes nodes)
@@ -108,9 +114,7 @@ void StepServer::accept_srun() {
 void StepServer::accept_launcher() {
   const int fd = ::accept4(launcher_listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (fd < 0) return;
-  const auto is_stranger = [](const Peer& peer) {
-    return !peer.node && !peer.of_srun && !peer.is_leaving;
-  };
+  const auto is_stranger = [](const Peer& peer) { return peer.is_stranger() && !peer.is_leaving; };
   if (std::ranges::count_if(peers_, is_stranger) >= kStrangersMax) {
     dismiss(std::ranges::find_if(peers_, is_stranger));
   }
@@ -125,7 +129,8 @@ void StepServer::accept_launcher() {
               [this, peer] {
                 if (peer->step) balance(*peer->step);
                 if (peer->of_srun) balance(*peer->of_srun);
-              }});
+              },
+          .cut = [this] { has_cuts_ = true; }});
 }
 
 void StepServer::hear_srun(StepPlace step, const Message& message) {
@@ -161,21 +166,15 @@ void StepServer::send_to_tasks(StepPlace step, const Message& message) {
 void StepServer::hear_launcher(PeerPlace peer, const Message& message) {
   if (peer->is_leaving) return;
   if (peer->of_srun) return hear_srun(*peer->of_srun, message);
+  if (message.kind == Kind::kResume && peer->is_stranger()) return resume(peer, message);
   if (message.kind == Kind::kRelay && !peer->node) {
+    peer->launcher = message.text;
+    peer->line = message.rank;
     peer->of_srun = steps_.emplace(steps_.end());
     (*peer->of_srun)->srun = std::move(peer->channel);
     return;
   }
-  if (message.kind == Kind::kHello && !peer->node) {
-    const std::uint32_t node = message.number;
-    if (node >= nodes_.names.size() || node == nodes_.own) return dismiss(peer);
-    // A launcher keeps one that is idle, so an earlier one is of a connection that was cut.
-    if (idle_[node]) dismiss(*idle_[node]);
-    peer->node = node;
-    idle_[node] = peer;
-    is_lost_[node] = false;
-    return start_waiting();
-  }
+  if (message.kind == Kind::kHello && !peer->node) return greet(peer, message);
   if (message.kind == Kind::kHold && peer->step) {
     peer->holds_input = message.number != 0;
     return balance(*peer->step);
@@ -193,6 +192,66 @@ void StepServer::hear_launcher(PeerPlace peer, const Message& message) {
     return dismiss(peer);
   }
   hear_task(step, message);
+}
+
+void StepServer::greet(PeerPlace peer, const Message& hello) {
+  const std::uint32_t node = hello.number;
+  if (node >= nodes_.names.size() || node == nodes_.own) return dismiss(peer);
+  // A launcher that runs again does not have the tasks of its earlier run.
+  for (PeerPlace other = peers_.begin(); other != peers_.end(); ++other) {
+    if (other->node == node && other->launcher != hello.text) lose_launcher(other);
+  }
+  // A launcher keeps one that is idle, so an earlier one is of a connection that was cut.
+  if (idle_[node]) dismiss(*idle_[node]);
+  peer->node = node;
+  peer->launcher = hello.text;
+  peer->line = hello.rank;
+  idle_[node] = peer;
+  is_lost_[node] = false;
+  start_waiting();
+}
+
+StepServer::PeerPlace StepServer::find(const Message& resume) {
+  return std::ranges::find_if(peers_, [&](const Peer& peer) {
+    return !peer.is_stranger() && !peer.is_leaving && peer.launcher == resume.text &&
+           peer.line == resume.rank;
+  });
+}
+
+// Replaces the socket of an earlier connection, whose cut may not have been noticed here yet.
+void StepServer::resume(PeerPlace fresh, const Message& message) {
+  if (find(message) == peers_.end()) {
+    fresh->channel->send({.kind = Kind::kRefused});
+    return dismiss(fresh);
+  }
+  fresh->is_leaving = true;
+  loop_.later([this, fresh, message] {
+    const PeerPlace peer = find(message);
+    if (peer != peers_.end()) peer->connection().resume(*fresh->channel, message.number);
+    peers_.erase(fresh);
+  });
+}
+
+int StepServer::look(RunTime::Clock::time_point now) {
+  if (!has_cuts_) return -1;
+  const RunTime::Duration time = time_.at(now);
+  has_cuts_ = false;
+  for (PeerPlace peer = peers_.begin(); peer != peers_.end(); ++peer) {
+    if (peer->is_leaving) continue;
+    if (!peer->connection().is_cut()) {
+      peer->cut_since.reset();
+      continue;
+    }
+    if (!peer->cut_since) peer->cut_since = time;
+    const bool is_wanted =
+        peer->of_srun ? (*peer->of_srun)->state != Step::State::kOver : peer->node.has_value();
+    if (!is_wanted || time - *peer->cut_since >= kCutMax) {
+      lose_launcher(peer);
+    } else {
+      has_cuts_ = true;
+    }
+  }
+  return has_cuts_ ? static_cast<int>(RunTime::kStep.count()) : -1;
 }
 
 void StepServer::hear_task(StepPlace step, const Message& message) {
@@ -392,14 +451,15 @@ void StepServer::start_step(StepPlace step, StepPlacement placement) {
   }
   if (!here) return;
   set(here->environment, "KUBEGANG_STEPS", address_);
-  step->here = std::make_unique<TaskGroup>(
-      loop_, nodes_.names[nodes_.own], std::move(*here),
-      TaskGroup::Calls{.tell =
-                           [this, step](const Message& message) {
-                             if (message.kind != Kind::kPmix) return hear_task(step, message);
-                             hear_pmix(step, nodes_.own, message);
-                           },
-                       .fed = [this, step] { balance(step); }});
+  step->here =
+      std::make_unique<TaskGroup>(loop_, nodes_.names[nodes_.own], std::move(*here),
+                                  TaskGroup::Calls{.tell =
+                                                       [this, step](const Message& message) {
+                                                         if (message.kind != Kind::kPmix)
+                                                           return hear_task(step, message);
+                                                         hear_pmix(step, nodes_.own, message);
+                                                       },
+                                                   .fed = [this, step] { balance(step); }});
   step->here->start();
 }
 

@@ -4,7 +4,8 @@
 //
 // A step lives on connections: that of its srun, and one to each other pod. If srun's ends, so do
 // all tasks; if one of the others ends, the tasks of that node count as killed, and srun hears that
-// the node is lost.
+// the node is lost. One that was cut on the way has not ended: the other pod makes it again, and
+// for kCutMax of the time in which the job runs all of it waits for that.
 #pragma once
 
 #include <sys/types.h>
@@ -22,6 +23,7 @@
 #include "launcher/loop.h"
 #include "launcher/message.h"
 #include "launcher/pmix_exchange.h"
+#include "launcher/run_time.h"
 #include "launcher/step_environment.h"
 #include "launcher/step_layout.h"
 #include "launcher/task_group.h"
@@ -57,6 +59,9 @@ class StepServer {
   // Signals the tasks of all steps, on all nodes.
   void signal_all(int signal);
   UsageReport& usage() { return usage_; }
+  // To be called after each wait of the loop. Gives up connections that have been cut for long.
+  // Returns how many milliseconds the next wait may take, -1: any number.
+  int look(RunTime::Clock::time_point now);
 
  private:
   struct Step;
@@ -69,6 +74,9 @@ class StepServer {
   void hear_srun(StepPlace step, const Message& message);
   void hear_launcher(PeerPlace peer, const Message& message);
   void lose_srun(StepPlace step);
+  void greet(PeerPlace peer, const Message& hello);
+  PeerPlace find(const Message& resume);
+  void resume(PeerPlace fresh, const Message& message);
   void lose_launcher(PeerPlace peer);
   void dismiss(PeerPlace peer);
   void create(StepPlace step, const StepRequest& request);
@@ -100,6 +108,8 @@ class StepServer {
   std::unique_ptr<Tls> tls_;
   std::string secret_;
   std::string address_;
+  RunTime time_{RunTime::Clock::now(), {}};
+  bool has_cuts_ = false;  // some of peers_ may be cut
   std::list<Peer> peers_;  // in the order in which they came
   std::list<Step> steps_;  // the same; also of connections that have asked for none yet
 };

@@ -45,6 +45,15 @@ TEST(FuzzCorpus, RequestsOfAllKinds) {
   }
 }
 
+TEST(FuzzCorpus, Ledger) {
+  std::mt19937 random{1};
+  for (int round = 0; round < 5'000; ++round) {
+    std::string bytes(random() % 200, '\0');
+    for (char& byte : bytes) byte = static_cast<char>(random() % 256);
+    fuzz_ledger(bytes);
+  }
+}
+
 // The same for what kubegang-pmix says.
 TEST(FuzzCorpus, MessagesOfPmix) {
   std::mt19937 random{1};

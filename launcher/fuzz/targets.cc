@@ -1,9 +1,13 @@
 #include "launcher/fuzz/targets.h"
 
 #include <algorithm>
+#include <array>
+#include <deque>
+#include <utility>
 #include <vector>
 
 #include "base/check.h"
+#include "launcher/ledger.h"
 #include "launcher/message.h"
 #include "launcher/pmix_exchange.h"
 #include "launcher/step_environment.h"
@@ -77,7 +81,69 @@ void check_exchange(const std::vector<Message>& messages) {
   }
 }
 
+// One end, which says the numbers 0, 1, 2, …
+struct End {
+  Ledger ledger;
+  std::deque<Message> coming;  // to it, by the connection that is there
+  std::uint32_t next_said = 0;
+  std::uint32_t next_heard = 0;
+
+  void say(End& other) {
+    const Message message{.kind = Kind::kOutput, .rank = next_said++};
+    ledger.said(encode(message));
+    other.coming.push_back(message);
+  }
+  void hear(End& other) {
+    if (coming.empty()) return;
+    const Message message = coming.front();
+    coming.pop_front();
+    if (message.kind == Kind::kAck) {
+      CHECK(ledger.has_come(message.number));
+      return;
+    }
+    CHECK(message.rank == next_heard++);
+    ledger.heard();
+    const std::size_t size = encode(message).size();
+    if (const auto count = ledger.to_acknowledge(size)) {
+      other.coming.push_back({.kind = Kind::kAck, .number = *count});
+    }
+    CHECK(other.ledger.kept_bytes() >= size);
+  }
+  void resume(End& other) {
+    coming.clear();
+    const std::uint32_t come = ledger.acknowledged();
+    CHECK(other.ledger.has_come(come));
+    MessageReader reader;
+    reader.add(other.ledger.kept());
+    while (const auto message = reader.next()) coming.push_back(*message);
+    CHECK(!reader.is_broken() && come + coming.size() == other.next_said);
+  }
+};
+
 }  // namespace
+
+void fuzz_ledger(std::string_view bytes) {
+  std::array<End, 2> ends;
+  for (const char byte : bytes) {
+    const auto what = static_cast<unsigned char>(byte);
+    End& one = ends[what & 1U];
+    End& other = ends[1 - (what & 1U)];
+    // Many messages at once, so that acknowledgments are on the way, too.
+    for (unsigned i = what >> 3U; i > 0; --i) {
+      (what & 2U) != 0 ? one.say(other) : one.hear(other);
+    }
+    if ((what & 4U) == 0) continue;
+    one.resume(other);
+    other.resume(one);
+  }
+  for (const std::size_t i : {0U, 1U}) {
+    ends[i].resume(ends[1 - i]);
+    while (!ends[i].coming.empty()) ends[i].hear(ends[1 - i]);
+    CHECK(ends[i].next_heard == ends[1 - i].next_said);
+    // Acknowledgments of this end are lost with the connection.
+    ends[1 - i].coming.clear();
+  }
+}
 
 void fuzz_message(std::string_view bytes) {
   bool is_broken = false;

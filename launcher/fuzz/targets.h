@@ -10,4 +10,8 @@ namespace launcher {
 // other is written as it was read, and a step that is asked for has a decision.
 void fuzz_message(std::string_view bytes);
 
+// Two ends that say something, hear it and lose their connection in the order that the bytes give:
+// each hears what the other one has said, all of it once and in its order.
+void fuzz_ledger(std::string_view bytes);
+
 }  // namespace launcher
