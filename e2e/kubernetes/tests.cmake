@@ -15,7 +15,7 @@ cmake_minimum_required(VERSION 3.25)
 # DaemonSet. Each runs by itself, in this order, after all others. Their fixture (Alone, tests/harness.h)
 # fails the tests of a suite that is not named here; all other suites run in lanes.
 set(alone WholeCluster FinishedJobs Upgrade Uninstall)
-# Suites whose tests share two gangs (tests/two_gangs.h): one program runs them all. Of the other suites
+# Suites whose tests share two gangs (tests/two_gangs.h): one program runs them all. In the other suites
 # each test is a program run of its own.
 set(shared Rotation WholeCluster Upgrade)
 # A test of this suite takes away, for a moment, what another one of it needs.
