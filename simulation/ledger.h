@@ -132,7 +132,8 @@ class Ledger final : public ProgramObserver {
   // Facts of one start's pods, by which its verdict is judged.
   struct StartFacts {
     bool failed = false, lost = false, refused = false;
-    bool over = false;  // ended because its time was over, whatever its programs did then
+    // The end was decided (a limit, a preemption, a user), whatever its programs did then.
+    bool over = false;
     int exit_code = 0;  // the highest of programs that failed by themselves
   };
   // An array as a whole.

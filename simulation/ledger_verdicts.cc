@@ -89,8 +89,9 @@ bool Ledger::is_of_a_restore(const JobFacts& facts) const {
 void Ledger::on_ending(const JobFacts& facts) {
   const std::int64_t start = facts.job.status.starts.value_or(0);
   endings_.insert({facts.job.metadata.uid, start});
-  const bool is_over = facts.job.status.ending->verdict == kube::EndingVerdict::kTimeout;
-  if (is_over) starts_[facts.job.metadata.uid][start].over = true;
+  const kube::EndingVerdict verdict = facts.job.status.ending->verdict;
+  const bool by_its_programs = verdict == kube::EndingVerdict::kFailed;
+  if (!by_its_programs) starts_[facts.job.metadata.uid][start].over = true;
   if (is_of_a_restore(facts)) return;
   const std::string& reason = facts.job.status.ending->reason;
   const StartFacts happened = happened_to(facts);

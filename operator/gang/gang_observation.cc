@@ -384,12 +384,15 @@ bool is_finished(const kube::Pod& pod) {
          pod.status.phase == kube::PodPhase::kFailed;
 }
 
-SlotPod::SlotPod(std::shared_ptr<const kube::Pod> that) : pod{std::move(that)}, was_seen{true} {
+SlotPod::SlotPod(std::shared_ptr<const kube::Pod> that) : SlotPod{std::move(that), SlotPod{}} {}
+
+SlotPod::SlotPod(std::shared_ptr<const kube::Pod> that, const SlotPod& known)
+    : pod{std::move(that)}, uid{pod->metadata.uid}, was_seen{true} {
   is_finished = control::is_finished(*pod);
+  remember(known);
   look_at_times();
   if (is_finished) look_for_usage();
-  was_told_to_end = is_finished && pod->metadata.deletion_timestamp &&
-                    (!last_finished || deletion_asked_at(*pod) <= *last_finished);
+  was_told_to_end = is_end_of_a_deletion();
   has_succeeded = pod->status.phase == kube::PodPhase::kSucceeded && !was_told_to_end;
   // A calm pod is one about which look_at() has nothing to say. Every new case in look_at() needs
   // its condition here, or it is never seen.
@@ -398,6 +401,22 @@ SlotPod::SlotPod(std::shared_ptr<const kube::Pod> that) : pod{std::move(that)}, 
                            stuck_container(*pod) != nullptr || binding_problem(*pod);
   // Asked once per change of the pod, which is what makes the loop over a gang cheap.
   is_calm = (has_succeeded || !is_troubled) && !why_never_frozen(pod->spec);
+}
+
+// Keeps what was seen of it before.
+void SlotPod::remember(const SlotPod& known) {
+  const bool is_deleted = pod->metadata.deletion_timestamp.has_value();
+  if (is_finished != is_deleted) deletion_came_first = is_deleted;
+  if (known.uid != uid) return;
+  seen = known.seen;
+  seen_running = known.seen_running;
+  if (known.deletion_came_first) deletion_came_first = known.deletion_came_first;
+}
+
+bool SlotPod::is_end_of_a_deletion() const {
+  if (!is_finished || !pod->metadata.deletion_timestamp) return false;
+  if (deletion_came_first) return *deletion_came_first;
+  return !last_finished || deletion_asked_at(*pod) <= *last_finished;
 }
 
 void SlotPod::look_at_times() {
@@ -463,8 +482,12 @@ SlotPod SlotPod::known_success() {
 SlotPod SlotPod::without_object() const {
   if (is_finished && !was_told_to_end) return *this;
   SlotPod missing;
+  missing.uid = uid;
   missing.was_seen = was_seen;
+  missing.deletion_came_first = deletion_came_first;
   missing.usage = usage;
+  missing.seen_running = seen_running;
+  missing.seen = seen;
   return missing;
 }
 

@@ -78,11 +78,15 @@ struct GangObservation {
 // nothing of what it has done.
 struct SlotPod {
   std::shared_ptr<const kube::Pod> pod;  // null: missing, or known to have succeeded earlier
+  std::string uid;                       // its own, or that of the pod that was here last
   bool was_seen = false;                 // by this leader, whether its object still exists or not
   bool is_finished = false;
-  // It was deleted before it had ended, so its end says nothing about its program.
+  // It was deleted before it had ended, so its end says nothing about its program. What this leader
+  // saw first of the two counts, whatever the clock of its node is; if it saw both at once, their
+  // times do.
   bool was_told_to_end = false;
-  bool has_succeeded = false;  // and was not ended by a deletion
+  std::optional<bool> deletion_came_first;  // as it was seen
+  bool has_succeeded = false;               // and was not ended by a deletion
   bool has_started = false;    // all of its containers run or have ended, or it is finished
   bool runs = false;           // one of them does, or an init container
   bool has_init_left = false;  // an init container has yet to end
@@ -101,6 +105,8 @@ struct SlotPod {
 
   SlotPod() = default;
   explicit SlotPod(std::shared_ptr<const kube::Pod> that);
+  // `known`: what was in the slot before, which may be an older version of that pod.
+  SlotPod(std::shared_ptr<const kube::Pod> that, const SlotPod& known);
   // One of which it is stored that it has succeeded, and whose object is gone.
   static SlotPod known_success();
 
@@ -109,6 +115,8 @@ struct SlotPod {
   bool is_missing() const { return pod == nullptr && !has_succeeded; }
 
  private:
+  void remember(const SlotPod& known);
+  bool is_end_of_a_deletion() const;
   void look_at_times();
   void look_for_usage();
 };

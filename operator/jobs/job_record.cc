@@ -40,14 +40,8 @@ void JobRecord::clear_start() {
 // kind is stale, unless it is kept for its log.
 void JobRecord::put_pod(const std::string& name, std::shared_ptr<const kube::Pod> pod) {
   if (const PodSlot* slot = slot_named(name)) {
-    SlotPod now{pod};
-    SlotPod& known = start.slot_pods[static_cast<std::size_t>(slot->index)];
-    const bool is_same = known.pod != nullptr && known.pod->metadata.uid == pod->metadata.uid;
-    if (is_same) {
-      now.seen_running = known.seen_running;
-      now.seen = known.seen;
-    }
-    known = std::move(now);
+    SlotPod& one = start.slot_pods[static_cast<std::size_t>(slot->index)];
+    one = SlotPod{pod, one};
   } else if (!is_done(name, *pod)) {
     stale_pods.insert(name);
   }

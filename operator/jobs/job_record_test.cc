@@ -81,5 +81,38 @@ TEST(JobRecord, KeepsItsPodsByNameAndBySlotInStep) {
   }
 }
 
+// The end and the deletion of a pod count in the order in which they were seen, though the clock
+// of its node, which says when it ended, is two minutes off. An update of a pod takes the pod out
+// of its place and puts it in again (ControlLoop::index_pod).
+TEST(JobRecord, WhatAPodWasSeenAsFirstCounts) {
+  const auto deleted_at = base::Instant{std::chrono::hours{1}};
+  const auto state = [&](bool is_deleted, std::optional<base::Instant> ended_at) {
+    kube::Pod pod;
+    pod.metadata = {.name = pod_name("job", "uid", 1, 0), .uid = "u"};
+    if (is_deleted) pod.metadata.deletion_timestamp = deleted_at;
+    pod.status.phase = ended_at ? kube::PodPhase::kSucceeded : kube::PodPhase::kRunning;
+    pod.status.container_statuses = {{.name = "main"}};
+    auto& main = pod.status.container_statuses[0].state;
+    if (ended_at) main.terminated = kube::ContainerTerminated{.finished_at = ended_at};
+    return std::make_shared<const kube::Pod>(pod);
+  };
+  const auto see = [](JobRecord& job, const std::shared_ptr<const kube::Pod>& pod) {
+    job.erase_pod(pod->metadata.name);
+    job.put_pod(pod->metadata.name, pod);
+  };
+  for (const bool deletion_is_first : {true, false}) {
+    const auto off = std::chrono::minutes{deletion_is_first ? -2 : 2};
+    JobRecord job;
+    job.take_slots(slots_of_start(1, 1));
+    see(job, state(false, std::nullopt));
+    job.start.slot_pods[0].seen = deleted_at;
+    see(job, deletion_is_first ? state(true, std::nullopt) : state(false, deleted_at + off));
+    see(job, state(true, deleted_at + off));
+    EXPECT_EQ(job.start.slot_pods[0].was_told_to_end, deletion_is_first);
+    EXPECT_EQ(job.start.slot_pods[0].has_succeeded, !deletion_is_first);
+    EXPECT_EQ(job.start.slot_pods[0].seen, deleted_at) << "it is the same pod";
+  }
+}
+
 }  // namespace
 }  // namespace control

@@ -86,8 +86,8 @@ base::Instant ControlLoop::step() {
 void ControlLoop::take_inbox() {
   Inbox::Batch batch = inbox_.take();
   writer_.begin_step();
-  // Each is among the changes as well, as gone or as another pod of that name.
-  for (const auto& pod : batch.ended_pods) index_pod(kube::key_of(pod->metadata), pod);
+  // Each is among the changes as well, as it is now or as gone.
+  for (const auto& pod : batch.earlier_pods) index_pod(kube::key_of(pod->metadata), pod);
   std::apply(
       [&]<typename... T>(Newest<T>&... newest) {
         (note_gone(newest, std::as_const(batch).gone_of<T>()), ...);

@@ -41,9 +41,10 @@ class Inbox {
  public:
   struct Batch {
     WatchedKinds::Tuple<Changes> changes;
-    // Pods that had ended when they were deleted, in their last state, which the loop may not have
-    // seen: it says what the pod did.
-    std::vector<std::shared_ptr<const kube::Pod>> ended_pods;
+    // States of pods that were replaced before the loop saw them, in their order, of which
+    // something follows: the last one of a pod that had ended when it was deleted says what the pod
+    // did; one that had been deleted and not ended yet, or the other way round, which came first.
+    std::vector<std::shared_ptr<const kube::Pod>> earlier_pods;
     WatchedKinds::Tuple<Gone> gone;
     std::deque<Outcome> outcomes;  // of effects, in the order in which they came
 
@@ -101,7 +102,17 @@ class Inbox {
   void note_end(std::shared_ptr<const kube::Pod> pod) {
     if (!is_finished(*pod) || job_uid_of(*pod).empty()) return;
     const std::lock_guard lock{mu_};
-    if (taken_) batch_.ended_pods.push_back(std::move(pod));
+    if (taken_) batch_.earlier_pods.push_back(std::move(pod));
+  }
+  // `was` has not been taken yet, and is replaced. REQUIRES: mu_ is held.
+  void note_order(const std::shared_ptr<const kube::Pod>& was,
+                  const std::shared_ptr<const kube::Pod>& object) {
+    const bool is_same =
+        was != nullptr && object != nullptr && was->metadata.uid == object->metadata.uid;
+    if (!taken_ || !is_same || !is_finished(*object) || job_uid_of(*was).empty()) return;
+    if (is_finished(*was) != was->metadata.deletion_timestamp.has_value()) {
+      batch_.earlier_pods.push_back(was);
+    }
   }
 
   template <typename T>
@@ -122,7 +133,9 @@ class Inbox {
       if (object == nullptr && !taken_) {
         changes.erase(key);
       } else {
-        changes.insert_or_assign(std::move(key), std::move(object));
+        auto& change = changes[std::move(key)];
+        if constexpr (std::is_same_v<T, kube::Pod>) note_order(change, object);
+        change = std::move(object);
       }
     }
     may_wait ? waker_.wake_within(kGather) : waker_.wake();

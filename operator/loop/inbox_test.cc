@@ -6,6 +6,8 @@
 #include <memory>
 #include <string>
 
+#include "api/wellknown.h"
+
 namespace control {
 namespace {
 
@@ -62,6 +64,41 @@ TEST(Inbox, WhatIsGoneBeforeTheFirstLookWasNever) {
   std::vector<std::string> uids;
   for (const auto& gone : batch.gone_of<kube::Pod>()) uids.push_back(gone.uid);
   EXPECT_EQ(uids, (std::vector<std::string>{"u-b", "u-c"}));
+}
+
+// A loop that stood still sees only the last state of a pod. Whether it had ended when it was
+// deleted is seen in the one before, whatever the clock of its node says.
+TEST(Inbox, TellsWhetherAPodHadEndedWhenItWasDeleted) {
+  kube::Waker waker;
+  Inbox inbox{waker};
+  (void)inbox.take();
+  const auto state = [](bool is_deleted, bool has_ended) {
+    kube::Pod pod;
+    pod.metadata = {.name = "a", .uid = "u-a"};
+    pod.metadata.labels[std::string{kube::kLabelJobUid}] = "job";
+    if (is_deleted) pod.metadata.deletion_timestamp = base::Instant{std::chrono::hours{1}};
+    pod.status.phase = has_ended ? kube::PodPhase::kFailed : kube::PodPhase::kRunning;
+    return std::make_shared<const kube::Pod>(pod);
+  };
+  const auto running = state(false, false);
+  const auto both = state(true, true);
+  for (const auto& first : {state(true, false), state(false, true)}) {
+    inbox.changed<kube::Pod>(running);
+    inbox.changed<kube::Pod>(first);
+    inbox.changed<kube::Pod>(both);
+    const auto earlier = inbox.take().earlier_pods;
+    ASSERT_EQ(earlier.size(), 1U);
+    EXPECT_EQ(earlier[0], first);
+  }
+  // With its deletion, its last state comes as well.
+  inbox.changed<kube::Pod>(state(true, false));
+  inbox.changed<kube::Pod>(both);
+  inbox.deleted<kube::Pod>(both);
+  EXPECT_EQ(inbox.take().earlier_pods.size(), 2U);
+  // Nothing follows from other states.
+  inbox.changed<kube::Pod>(running);
+  inbox.changed<kube::Pod>(both);
+  EXPECT_TRUE(inbox.take().earlier_pods.empty());
 }
 
 }  // namespace
