@@ -256,7 +256,7 @@ TEST_F(InformerTest, LineThatIsNoEventListsAgain) {
   EXPECT_EQ(log(), (Log{"add a@3"}));
 }
 
-// With the same selectors for both: otherwise the list would tell as deleted what the watch never
+// With the same selectors for both: otherwise the list would report as deleted what the watch never
 // shows.
 TEST_F(InformerTest, SelectorsGoToListAndWatch) {
   Informer<Job> informer{

@@ -27,7 +27,7 @@ base::Result<int> with_session(const cli::ConnectOptions& options,
   return use((*connection)->session());
 }
 
-// Returns the width of standard output; nullopt if it is not a terminal, or one that does not tell.
+// Returns the width of standard output; nullopt if it is not a terminal, or its width is unknown.
 std::optional<std::size_t> terminal_columns() {
   winsize size{};
   if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return std::nullopt;

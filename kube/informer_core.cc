@@ -47,12 +47,12 @@ base::Duration InformerCore::step(std::stop_token stop) {
   return listed_ ? watch(std::move(stop)) : list();
 }
 
-// 1. a kind that may be missing is asked for in the server's discovery
-// 2. read all pages into `fresh`, beside the cache: handlers see no half of a list
-// 3. an object that cannot be decoded must not look deleted: if the cache has an older version of
-//    it, that version stays
-// 4. swap, and tell the differences
-// 5. report the objects that could not be decoded, once per version
+// 1. a kind that may be missing is asked for in the server's discovery 2.
+// read all pages into `fresh`, beside the cache: handlers see no half of a
+// list 3. an object that cannot be decoded must not look deleted: if the
+// cache has an older version of it, that version stays 4. swap, and report
+// the differences 5. report the objects that could not be decoded, once per
+// version
 base::Duration InformerCore::list() {
   if (options_.unserved_retry) {
     const auto served = client_.serves(resource_);
@@ -183,7 +183,7 @@ base::Duration InformerCore::after_watch(const base::Status& ended, bool progres
       backoff_.reset();
       return backoff_.next();
     case Code::kTimeout:
-      // A long silence: most likely nothing happened. The resumed watch will tell.
+      // A long silence: most likely nothing happened. The resumed watch will show it.
       return progress ? base::Duration{} : failed(ended.error());
     // The connection broke. The version is still good, so the watch resumes behind it, and no list
     // of thousands of objects is read for a network that flickers.
@@ -206,7 +206,7 @@ base::Duration InformerCore::after_watch(const base::Status& ended, bool progres
   return failed(ended.error());
 }
 
-// Swaps the cache and tells the differences: deletions first, then additions and changes in the
+// Swaps the cache and reports the differences: deletions first, then additions and changes in the
 // order of the keys. The swap comes first, so that handlers that look into the cache find the new
 // state.
 void InformerCore::replace_all(Cache fresh) {

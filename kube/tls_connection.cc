@@ -248,7 +248,7 @@ int TlsConnection::fill() {
 }
 
 // Returns false if the time is over or poll() fails. A connection that broke counts as ready: the
-// read or write that follows tells the error.
+// read or write that follows reports the error.
 bool TlsConnection::is_ready(short events, base::Duration timeout) const {
   pollfd poll_one{.fd = descriptor_, .events = events, .revents = 0};
   // Rounded up: half a millisecond must not become a poll that does not wait.

@@ -29,8 +29,8 @@ constexpr std::streamsize kFileBytesMax = 4 << 20;
 
 }  // namespace
 
-// Reads one byte more than is allowed, which tells a file of exactly the limit from a larger one
-// (or from one without an end, such as /dev/zero).
+// Reads one byte more than is allowed, which distinguishes a file of exactly the limit from a
+// larger one (or from one without an end, such as /dev/zero).
 Result<std::string> read_config_file(const std::string& path) {
   std::ifstream file{path, std::ios::binary};
   // A missing file is told apart: a list of kubeconfigs may have entries that do not exist.

@@ -173,7 +173,7 @@ std::string Importer::named(FilePlace place, const std::string& name) {
   return changed_name(place, name, kube_name(name), "lower case letters, digits, - and .");
 }
 
-// Tells that a name is another one here.
+// Reports that a name is another one here.
 std::string Importer::changed_name(FilePlace place, const std::string& name, std::string result,
                                    const std::string& allowed) {
   if (result != name) {

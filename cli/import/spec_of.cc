@@ -123,9 +123,9 @@ kube::PreemptParameters preempt_of(const sched::PreemptParameters& p) {
   return spec;
 }
 
-// Reads the PriorityWeight… keys. A weight of 0 is the default and means that the factor
-// does not count. Billing has no weight in the API. A slurm.conf that gives it one does not
-// come back, and the importer tells. The weights of TRES are 64 bits, hence the two types of
+// Reads the PriorityWeight… keys. A weight of 0 is the default and means that the factor does
+// not count. Billing has no weight in the API. A slurm.conf that gives it one does not come
+// back, and the importer says so. The weights of TRES are 64 bits, hence the two types of
 // zero.
 kube::PriorityWeights weights_of(const sched::PriorityParameters& p) {
   kube::PriorityWeights spec;
@@ -324,7 +324,7 @@ kube::SchedulerConfigSpec spec_of(const sched::ClusterParameters& c) {
   }
   set_unless(spec.max_array_size, c.max_array_size, usual.max_array_size);
   // UNLIMITED, which is nothing here, has no value in the API: it does not come back, and the
-  // importer tells.
+  // importer says so.
   if (c.over_time_limit) set_unless(spec.over_time_limit, *c.over_time_limit, base::Duration{0});
   if (c.enforce_part_limits != usual.enforce_part_limits) {
     spec.enforce_partition_limits = kEnforce.at(static_cast<std::size_t>(c.enforce_part_limits));

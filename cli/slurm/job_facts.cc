@@ -23,7 +23,7 @@
 namespace cli {
 namespace {
 
-// A pod tells a signal as 128 + its number; codes above the last signal are the script's own.
+// A pod reports a signal as 128 + its number; codes above the last signal are the script's own.
 constexpr int kSignalCodes = 128;
 constexpr int kSignalsMax = 64;
 

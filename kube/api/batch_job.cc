@@ -59,7 +59,7 @@ void visit(Io& io, Like<BatchJobSpec> auto& s) {
 }
 
 // Counters that are 0 are left out, like the API server leaves them out; `ready` and `terminating`
-// tell 0 from "not said".
+// distinguish 0 from "not said".
 template <typename Io>
 void visit(Io& io, Like<BatchJobStatus> auto& s) {
   io.nonzero("active", s.active);

@@ -380,7 +380,7 @@ bool waits_for_a_semaphore(int semaphore) {
   return ::semtimedop(semaphore, &down, 1, &limit) == 0;
 }
 
-// It tells its process ID, so that the test can send the signal.
+// It prints its process ID, so that the test can send the signal.
 bool waits_for_a_signal(SharedWords& words) {
   sigset_t set;
   ::sigemptyset(&set);

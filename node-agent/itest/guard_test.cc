@@ -128,7 +128,7 @@ TEST_P(GuardTest, ThawsBesideAnAgentThatStandsStillAndLetsItGoOn) {
   EXPECT_EQ(node_->worker(), worker);
 }
 
-// The pod ends: kubelet tells both, or the guard after the agent.
+// The pod ends: kubelet signals both, or the guard after the agent.
 TEST_P(GuardTest, EndsAfterTheAgentAndThawsIfThatWasKilled) {
   two_gangs_with_a_guard();
   EXPECT_EQ(node_->end_guard(SIGTERM, milliseconds{500}), std::nullopt);  // it waits

@@ -123,7 +123,7 @@ void Agent::count_frozen(const std::vector<PodView>& pods) {
 }
 
 // Warns of pods whose freeze took longer than kSlowFreeze. A pod that is stuck is not among them:
-// its state tells.
+// its state shows it.
 void Agent::log_slow_freezes(const std::vector<PodView>& pods) {
   const base::Duration now = loop_.inputs().monotonic;
   std::map<std::string, LoggedSlow> logged;

@@ -83,7 +83,7 @@ Grant check_hierarchy(const NodeCheckInputs& inputs, const Kubepods* kubepods) {
   return grant;
 }
 
-// kubelet's cgroupDriver is not asked of kubelet; the tree that it made tells.
+// kubelet's cgroupDriver is not asked of kubelet; the tree that it made shows it.
 Grant check_driver(const std::vector<Kubepods>& found) {
   Grant grant{.what = "driver"};
   if (found.empty()) {
@@ -262,7 +262,7 @@ std::string format_grants(const std::vector<Grant>& grants) {
   return text;
 }
 
-// Tries it and goes back at once: capabilities alone do not tell, since a kernel with
+// Tries it and goes back at once: capabilities alone do not show it, since a kernel with
 // RT_GROUP_SCHED refuses SCHED_FIFO to a cgroup without a share (freezer.md 2.2).
 bool probe_fifo() {
   const sched_param fifo{.sched_priority = kLowestFifoPriority};

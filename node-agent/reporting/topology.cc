@@ -21,7 +21,7 @@ std::optional<std::string> read_line(const std::string& path) {
   return line;
 }
 
-// A machine that does not tell has one thread per core and one package.
+// A machine that does not say so has one thread per core and one package.
 int topology_number(const std::string& directory, int cpu, const std::string& name, int otherwise) {
   const std::optional<std::string> line =
       read_line(directory + "/cpu" + std::to_string(cpu) + "/topology/" + name);

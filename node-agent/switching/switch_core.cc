@@ -287,7 +287,7 @@ void SwitchCore::tell_machines(base::Duration frozen_at, base::Duration thawed_a
     Slot& slot = slots_[i];
     slot.machine.on_write(FreezeRequest::kFrozen, slot.result, frozen_at);
     if (slot.result != IoResult::kOk) counters_.write_errors.fetch_add(1);
-    // If no others run, nothing was read back; the next look tells.
+    // If no others run, nothing was read back; the next look shows it.
     if (others_run_) tell_what_was_read_back(slot, thawed_at);
     slot.control->last_switch_micros.store(wall, std::memory_order_relaxed);
     publish(slot);

@@ -296,7 +296,7 @@ class Observer {
   }
 
   // A failure after the rule is met counts for nothing: workers often fail because their driver has
-  // ended. Containers tell whole seconds, so within one of them success wins.
+  // ended. Containers have times in whole seconds, so within one of them success wins.
   void check_success() {
     if (view_.success_policy == nullptr) return;
     if (view_.members == nullptr && out_.all_succeeded) return;

@@ -126,8 +126,8 @@ TEST_F(GangObservationTest, ItsSuccessPolicyIsMetBeforeWhatFailsLater) {
   ended("a", 0, "Completed", kSeen - seconds{5});
   running("b", kSeen - seconds{100});
   EXPECT_EQ(observe(true).success->succeeded, "0");
-  // The driver ended 5 s ago. A failure after it, or in the same second (containers tell no finer
-  // time), counts for nothing; one before it fails the job.
+  // The driver ended 5 s ago. A failure after it, or in the same second (containers have no finer
+  // times), counts for nothing; one before it fails the job.
   for (const int ago : {4, 5}) {
     ended("b", 1, "Error", kSeen - seconds{ago});
     EXPECT_TRUE(observe(true).success.has_value()) << ago;

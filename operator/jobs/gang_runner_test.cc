@@ -170,7 +170,7 @@ TEST_F(GangRunnerTest, IsCompletedWhenItsSuccessPolicyIsMetAndTheOtherPodsAreGon
   EXPECT_EQ(job.wanted().succeeded_indexes, "0");
 }
 
-// 137 alone proves nothing: any SIGKILL gives it. The reason tells a kill for memory from others.
+// 137 alone proves nothing: any SIGKILL gives it. The reason distinguishes a kill for memory.
 TEST_F(GangRunnerTest, OutOfMemoryIsAVerdictOfItsOwn) {
   JobRecord& job = ready();
   kube::Pod pod = pod_of(job, 0, now - minutes{1});
@@ -318,7 +318,7 @@ TEST_F(GangRunnerTest, AContainerThatCannotStartHasAMinute) {
 TEST_F(GangRunnerTest, AGangThatCannotBeFrozenSaysSoOnce) {
   JobRecord& job = started(object("train", 1));
   kube::Pod changed = pod_of(job, 0, now);
-  // The job's template has none, so its pods alone can tell.
+  // The job's template has none, so its pods alone can show it.
   changed.spec.containers[0].liveness_probe = kube::RawJson{nlohmann::json{{"exec", {}}}};
   show(job, changed);
   gangs.run(job);

@@ -31,9 +31,9 @@ class PodIndexTest : public testing::Test {
   PodIndex index_;
 };
 
-// It was made and deleted before the answer to its creation was heard, so no watch tells again. Its
-// node would stay taken forever by a pod that does not exist. Or its watch is silent: then it is
-// read again and again, as the only news of it.
+// It was made and deleted before the answer to its creation was heard, so no watch reports it
+// again. Its node would stay taken forever by a pod that does not exist. Or its watch is silent:
+// then it is read again and again, as the only news of it.
 TEST_F(PodIndexTest, ReturnsAPodThatNoWatchShows) {
   EXPECT_EQ(index_.next_due(kAnswered), kAnswered + seconds{30});
   EXPECT_THAT(index_.take_unseen(kAnswered + seconds{29}, kReadsRoom), IsEmpty());

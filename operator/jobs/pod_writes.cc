@@ -33,7 +33,7 @@ constexpr base::Duration kFailuresPatience = std::chrono::minutes{5};
 // Such a failure is not a refusal with a back-off of minutes.
 // SOURCE: the sentence of kube-apiserver's ServiceAccount admission plugin.
 bool lacks_account_still(const JobRecord& job, const base::Error& error, base::Instant now) {
-  // The code alone does not tell this from a real refusal, so the sentence must.
+  // The code alone does not distinguish this from a real refusal, so the sentence must.
   if (error.code != base::Code::kPermissionDenied ||
       error.message.find("error looking up service account") == std::string::npos) {
     return false;
@@ -245,7 +245,7 @@ std::string PodWrites::cpuset_for(const PodSlot& slot) const {
 // Returns how to undo the start if its pods cannot be pinned.
 std::optional<StartUndo> PodWrites::answered(const PodPinned& outcome) {
   JobRecord* job = parts_.jobs.find(outcome.job_uid);
-  // The number of the start tells the answer to an earlier start from one to this start.
+  // The number of the start separates the answer to an earlier start from one to this start.
   if (job == nullptr || job->wanted().starts.value_or(0) != outcome.starts) return std::nullopt;
   job->start.creating.erase(outcome.slot.index);
   parts_.jobs.touch(job->uid);
@@ -488,7 +488,7 @@ std::optional<std::set<std::string>> PodWrites::nodes_with_pods_left(const JobRe
 }
 
 // A pod that is gone, or that was created again under its name, needs no further try; its watch
-// tells.
+// shows it.
 void PodWrites::answered(PodDeleted&& outcome) {
   JobRecord* job = parts_.jobs.find(outcome.job_uid);
   if (job == nullptr || outcome.status.ok()) return;

@@ -104,7 +104,7 @@ std::size_t heap_bytes() {
 }
 
 // Returns how many bytes stay in memory of each of `count` such objects, after `keep`. The size of
-// the JSON would not tell: a string that was shortened in place keeps its whole buffer.
+// the JSON would not show it: a string that was shortened in place keeps its whole buffer.
 template <typename T, typename Keep>
 std::size_t bytes_of(const T& object, int count, Keep keep) {
   std::vector<std::shared_ptr<const T>> all;

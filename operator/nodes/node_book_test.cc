@@ -107,7 +107,7 @@ TEST_F(NodeBookTest, RemembersANodeUntilNothingOfItIsLeft) {
   book.observe_agent("n1", nullptr);
   EXPECT_EQ(book.take_news(configuration, {}).forgotten, std::vector<std::string>{"n1"});
   EXPECT_EQ(book.size(), 0);
-  // The watch of timetables may tell the end of one whose node was never seen.
+  // The watch of timetables may report the end of one whose node was never seen.
   book.observe_agent("never-seen", nullptr);
   (void)told();
   EXPECT_EQ(book.size(), 0);

@@ -266,7 +266,7 @@ std::vector<DeleteTimetable> TimetablePublisher::due_deletions(base::Instant now
   return effects;
 }
 
-// A conflict: it was changed meanwhile, as by its agent's word; the watch tells.
+// A conflict: it was changed meanwhile, as by its agent's word; the watch shows it.
 void TimetablePublisher::answered(const TimetableDeleted& outcome, base::Instant now) {
   const auto found = tables_.find(outcome.node);
   if (found == tables_.end()) return;

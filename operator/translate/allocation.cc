@@ -58,7 +58,7 @@ base::Result<sched::CoreSet> parse_cores(std::string_view text) {
   return cores;
 }
 
-// `name_of` tells the name of a node by its index.
+// `name_of` returns the name of a node by its index.
 kube::Allocation encode_allocation(const sched::Allocation& allocation, const NodeNames& name_of) {
   kube::Allocation encoded;
   std::vector<std::string> all;

@@ -417,7 +417,7 @@ TEST(TwoOperators, AClockThatWasSetAheadEndsNoJob) {
 }
 
 // The leader's clock may be hours ahead of the agents': an entry of a plan would be in force there
-// until then, and the other gangs would stand until then, too. So it tells the turns alone.
+// until then, and the other gangs would stand until then, too. So it publishes the turns alone.
 TEST(TwoOperators, ALeaderThatDistrustsItsClockTellsNoInstants) {
   World world{{}};
   world.apply(linear_config("4s"));

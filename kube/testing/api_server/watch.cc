@@ -153,7 +153,7 @@ StreamState WatchStream::read(std::string& out, base::Duration wait) {
       if (options_.bookmark_interval) out += bookmark(seen_rv_, false);
       return StreamState::kOpen;  // The end comes with the next read.
     }
-    // 4. nothing to tell: a bookmark now and then
+    // 4. nothing to send: a bookmark now and then
     if (options_.bookmark_interval && now >= next_bookmark_) {
       next_bookmark_ = now + *options_.bookmark_interval;
       out += bookmark(seen_rv_, false);
