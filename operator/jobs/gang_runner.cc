@@ -55,7 +55,7 @@ void GangRunner::run(JobRecord& job) {
   }
 }
 
-// Pods that others have made cannot be made again by us, so their gang has only one start, but for
+// The operator cannot make gated pods again, so their gang has only one start, but for
 // those by which no pod has lost its gate.
 bool GangRunner::may_requeue(const JobRecord& job) const {
   if (job.is_adopted()) return false;
@@ -106,7 +106,7 @@ void GangRunner::launch(JobRecord& job, const std::vector<int>& missing) {
 }
 
 // Pods that others have made: their owner decides what the end of one of them means, so the gang
-// ends with its last pod. Only a gang that does not start as a whole is ended by us.
+// ends with its last pod. Only a gang that does not start as a whole is ended by the operator.
 void GangRunner::run_adopted(JobRecord& job) {
   const GangObservation seen = look_at_pods(job);
   // Slots that must still be pinned: their pod waits behind the gate, unseen by the index.

@@ -361,7 +361,7 @@ std::optional<StartUndo> PodWrites::answered(const PodCreated& outcome) {
   if (!outcome.was_built) {  // the template's memory limits do not fit this node's part
     return StartUndo{.hold = true, .message = result.error().message};
   }
-  // The pod that has our name belongs to another job, or to a user. It is never deleted by us.
+  // The pod that has our name belongs to another job, or to a user. The operator never deletes it.
   if (result.ok()) {
     return StartUndo{
         .hold = true,

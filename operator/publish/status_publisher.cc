@@ -152,8 +152,8 @@ bool has_start_to_store(const JobRecord& job) {
   return job.wanted().starts.value_or(0) > job.status.stored().starts.value_or(0);
 }
 
-// Returns true if what the job waited for of the other one is stored: of an array each task that
-// it waited for, of those that have begun and not ended their starts alone.
+// Returns true if the awaited facts of the other job are stored: for an array, the ends of all
+// awaited tasks, or only their starts if they have begun and not ended.
 bool is_told_of(const CommitGate& gate, const JobRecord& job, const JobRecord& other) {
   if (!gate.may_end_wait(other.uid)) return only_start_is_awaited(job, other);
   // The array's status reports ends without a record.
@@ -179,7 +179,7 @@ bool StatusPublisher::may_write_now(JobRecord& job, base::Instant now) {
   return may_say_now(job, now);
 }
 
-// Returns true if what became of the jobs that it waits for no more is stored.
+// Returns true if the outcomes of the jobs that it no longer waits for are stored.
 bool StatusPublisher::is_told_of_ends(JobRecord& job) {
   while (!job.commit_after_ends.empty()) {
     const JobRecord* other = jobs_.peek(*job.commit_after_ends.begin());
@@ -302,8 +302,8 @@ PatchStatus<kube::Job> StatusPublisher::write(JobRecord& job, base::Instant now,
   return patch_of(point, whole.status, now);
 }
 
-// One write says what has become of all tasks: of each what is wanted, or, if that may not be said
-// yet, what is stored. A task that has ended becomes an outcome.
+// Writes the state of all tasks at once: for each the wanted one or, if that may not be written
+// yet, the stored one. A task that has ended becomes an outcome.
 void StatusPublisher::gather_tasks(JobRecord& array, base::Instant now) {
   ArrayRecord& record = *array.array;
   show_failed_twins(record, array.wanted().dependency);
@@ -356,7 +356,7 @@ void StatusPublisher::gather_tasks(JobRecord& array, base::Instant now) {
 }
 
 // A new leader learns from its scheduler why each job waits, which mostly is what its predecessor
-// has said: of that nothing is written.
+// has written: then nothing is written.
 void StatusPublisher::queue_informing(JobRecord& job, base::Instant now) {
   if (!says_something(job)) return job.status.unmark();
   budget_.queue({job.wanted().priority.value_or(0), job.id, job.uid}, informs_at(job.status), now);
