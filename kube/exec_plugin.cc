@@ -21,7 +21,7 @@ extern char** environ;
 
 // Runs a credential plugin as kubectl does. SOURCE: Kubernetes, "Authenticating", client-go
 // credential plugins.
-// 1. pass it in $KUBERNETES_EXEC_INFO the cluster, the version, and whether it may ask a person
+// 1. give it, in $KUBERNETES_EXEC_INFO, the cluster, the version, and whether it may ask a person
 // 2. read its standard output to the end, then wait for the program
 // 3. an exit code of 0 and an ExecCredential of the version that the kubeconfig names are a
 //    success; anything else is kUnauthenticated with the reason

@@ -47,12 +47,12 @@ base::Duration InformerCore::step(std::stop_token stop) {
   return listed_ ? watch(std::move(stop)) : list();
 }
 
-// 1. a kind that may be missing is asked for in the server's discovery 2.
-// read all pages into `fresh`, beside the cache: handlers see no half of a
-// list 3. an object that cannot be decoded must not look deleted: if the
-// cache has an older version of it, that version stays 4. swap, and report
-// the differences 5. report the objects that could not be decoded, once per
-// version
+// 1. look in the server's discovery for a kind that may be missing
+// 2. read all pages into `fresh`, beside the cache: handlers see no half of a list
+// 3. an object that cannot be decoded must not look deleted: if the cache has an older version of
+//    it, that version stays
+// 4. swap, and report the differences
+// 5. report the objects that could not be decoded, once per version
 base::Duration InformerCore::list() {
   if (options_.unserved_retry) {
     const auto served = client_.serves(resource_);

@@ -22,8 +22,8 @@ std::optional<PasswordEntry> entry_of(std::string_view passwd, uid_t uid);
 // Sets USER, LOGNAME, HOME, TMPDIR and SLURM_TMPDIR where they are not set.
 // 1. USER and LOGNAME: the entry in /etc/passwd, else the job's user (SLURM_JOB_USER)
 // 2. HOME: the entry's, else `temporary`. "/" is what container runtimes set for a user that the
-// image does not know, and counts as not set 3. TMPDIR: `temporary`; SLURM_TMPDIR, which some sites
-// have: the same as TMPDIR
+//    image does not know, and counts as not set
+// 3. TMPDIR: `temporary`; SLURM_TMPDIR, which some sites have: the same as TMPDIR
 void set_user(Environment& environment, const std::optional<PasswordEntry>& entry,
               const std::string& temporary);
 

@@ -6,17 +6,17 @@
 // Job in its owner reference, and how many have failed follows from their statuses and labels. So a
 // new leader goes on where the old one ended, whichever write was its last:
 //
-//   1. No unfinished Job of the present attempt: it is made. One that exists is as good. 2.
-//      It has failed, as stored: the next attempt is made after a back-off, up to
-//      backoffLimit; podFailurePolicy may say that the failure does not count, or that there
-//      is no next attempt. 3. It has ended otherwise, as stored, so that no pod of it is
-//      left: the batch Job's status says so and never changes again. 4. spec.suspend: it is
-//      deleted, and created again when the batch Job is resumed. A Job that a user deletes
-//      is created again, too. So Cancelled by deletion alone is not an end. If two are
-//      unfinished, as after a restore of etcd, one is deleted. 5. The batch Job has ended,
-//      as stored, and a kubegang Job has not: etcd was restored, and a leader that
-//      remembered more wrote the end once more. It is deleted, so that the batch Job does
-//      not run again.
+//   1. No unfinished Job of the present attempt: it is made. One that exists is as good.
+//   2. It has failed, as stored: the next attempt is made after a back-off, up to backoffLimit;
+//      podFailurePolicy may say that the failure does not count, or that there is no next attempt.
+//   3. It has ended otherwise, as stored, so that no pod of it is left: the batch Job's status says
+//      so and never changes again.
+//   4. spec.suspend: it is deleted, and created again when the batch Job is resumed. A Job that a
+//      user deletes is created again, too. So Cancelled by deletion alone is not an end. If two are
+//      unfinished, as after a restore of etcd, one is deleted.
+//   5. The batch Job has ended, as stored, and a kubegang Job has not: etcd was restored, and a
+//      leader that remembered more wrote the end once more. The Job is deleted, so that the work of
+//      the batch Job does not run again.
 //
 // Its status costs as few writes as it can: in a life that goes as it should one when its pods are
 // ready and one when it has ended (write() says when each change is written).

@@ -22,8 +22,8 @@ inline constexpr std::int32_t kNiceMax = 2'147'483'645;
 std::vector<std::string> check_job(const kube::Job& job);
 
 // Returns sentences about forbidden changes. An allocated job may change only spec.control (without
-// hold), timeLimit, priority and nice; no job may change podPolicy, or take back cancel or lower
-// the requests. The template is not looked at (TemplateBook notices).
+// hold), timeLimit, priority and nice; no job may change podPolicy, take back cancel or lower
+// the counters of requests. The template is not looked at (TemplateBook notices).
 std::vector<std::string> check_change(const kube::JobSpec& before, const kube::JobSpec& now,
                                       bool is_allocated);
 

@@ -1,8 +1,8 @@
 // Measures a large cluster with few jobs, and what it costs to look at many jobs:
 //
 // 1. the operator beside other nodes and pods: CPU time and memory until it is ready, CPU time of a
-// minute in which other pods start and end all the time 2. `kubectl gang queue`: one call, with
-// what it asks for
+//    minute in which other pods start and end all the time
+// 2. `kubectl gang queue`: one call, with what it asks for
 //
 //   build/bin/large_cluster_bench [pods NODES PODS PER_SECOND] [queue NODES JOBS] [up NODES JOBS]
 //       default: pods 10000 50000 100 queue 5000 20000
