@@ -85,9 +85,9 @@ base::Duration InformerCore::list() {
   lists_newest_ = false;
   for (const Undecodable& one : undecodable) {
     // Only this thread writes the cache, so it may be read here without the lock.
+    //
     // The UID must be the same: an object that was created again under its name is another one, and
-    // the
-    // old one is gone.
+    // the old one is gone.
     const auto last = cache_.find(one.key);
     if (last != cache_.end() && last->second.uid == one.uid) fresh.insert(*last);
   }

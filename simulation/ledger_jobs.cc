@@ -216,10 +216,10 @@ void Ledger::on_final(const JobFacts& facts) {
 //
 // Both may differ by one slice and 2 s: the slice because a switch may fall anywhere within it, 2 s
 // because containers' times are stored in whole seconds, one at each end; and by one sample for
-// each turn. Where a node began or
-// ceased to let everything run, its agent may have said so kToldWithin later. While pods follow one
-// another run time goes on between two of them, and none of their own stands meanwhile: there the
-// run time may be larger, and the suspended time is not compared.
+// each turn. Where a node began or ceased to let everything run, its agent may have said so
+// kToldWithin later.
+// While pods follow one another, run time goes on between two of them although none of
+// their containers runs: there the run time may be larger, and the suspended time is not compared.
 void Ledger::check_times(const JobFacts& facts) {
   const kube::JobStatus& status = facts.job.status;
   const bool calm = facts.ready_at != kNoTime && facts.began_at != kNoTime &&

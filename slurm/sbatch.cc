@@ -818,9 +818,9 @@ base::Status SbatchReader::add_variables(std::span<const std::string> arguments)
 
 // As sbatch reads a script: comments and blank lines may stand between directives; the first
 // command ends them, and a directive behind it is an ordinary comment, as is one with blanks before
-// it. A bound on the script's size
-// keeps a file that is not a script, such as a core dump, from being searched; Slurm has the same
-// one.
+// it.
+// A bound on the script's size keeps a file that is not a script, such as a core dump, from being
+// searched; Slurm has the same one.
 base::Status SbatchReader::add_script(std::string_view script) {
   if (script.size() > kBatchScriptBytesMax) {
     return base::invalid_argument("the batch script is larger than " +

@@ -239,13 +239,13 @@ base::Status print_once(const Session& session, const QueueOptions& options, con
 }
 
 // Prints the queue every second, since run times go on and turns change without a write. Returns
-// the error of the first list, since a mistake (a wrong namespace, no rights) is reported at once;
-// an
-// error after the first lists is shown below the table and outlived, because a watch is meant to
-// run
-// through an upgrade of the API server. It ends when its output is closed (`queue -w |
-// head`): the client ignores SIGPIPE, so a closed pipe shows in the stream alone. With
-// `watch_rounds_max` it ends after that many rounds.
+// the error of the first list, since a mistake (a wrong namespace, no rights) is reported at once.
+// An error after the first lists is shown below the table and outlived, because a watch is meant
+// to run through an upgrade of the API server.
+//
+// It ends when its output is closed (`queue -w | head`): the client ignores SIGPIPE, so a closed
+// pipe shows in the stream alone. With `watch_rounds_max` it ends after that many rounds, unless
+// it is 0.
 base::Status follow(const Session& session, const QueueOptions& options, const std::string& ns,
                     Output output) {
   kube::ThreadSleeper sleeper;

@@ -113,9 +113,9 @@ std::string format_journal(const Journal& journal) {
   return text + "end\n";
 }
 
-// All or nothing: a journal without its last line was cut off, and
-// then the agent's pods are not known. Text behind "end" is not looked
-// at.
+// Reads all or nothing: a journal without its last line was cut off, and then the agent's pods are
+// not known.
+// Text behind "end" is not looked at.
 base::Result<Journal> parse_journal(std::string_view text) {
   Journal journal;
   if (take(text, '\n') != kHeader) return base::invalid_argument("journal: not a journal");

@@ -334,8 +334,8 @@ class Observer {
   }
 
   // A pod that follows another does not hold up its gang forever: those before it ran there. The
-  // time since it was first seen is of one clock. Its creation is of the API server's, and limits
-  // what a change of leaders adds.
+  // time since it was first seen is measured by the operator's clock alone. The time since its
+  // creation, by the API server's clock, limits what a change of leaders adds.
   void check_follower(const PodSlot& slot, const SlotPod& one) {
     if (one.pod == nullptr || !one.pod->metadata.creation_timestamp) return;
     const Instant created = *one.pod->metadata.creation_timestamp;

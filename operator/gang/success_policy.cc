@@ -33,9 +33,9 @@ std::vector<Success> successes(std::span<const PodSlot> slots, std::span<const S
   return all;
 }
 
-// Without a list any pods count, without a count all that are listed. nullopt if the rule is not
-// met yet.
-// When the rule was met: its count-th pod had ended, of those that it names.
+// Returns when the rule was met: when the count-th of the pods that it names had ended; nullopt if
+// it is not met yet.
+// Without a list any pods count, without a count all that are listed.
 std::optional<base::Instant> met_at(const kube::SuccessRule& rule,
                                     std::span<const Success> successes) {
   std::vector<int> named =

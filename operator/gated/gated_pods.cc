@@ -34,14 +34,14 @@ bool is_final_refusal(base::Code code) {
 
 }  // namespace
 
-// Makes a Job for gated pods. A pod with kubegang's gate names its gang by a label;
-// kube-scheduler
-// leaves the pod alone for as long as it has the gate. Five maps hold what is known: pods_ (gated,
-// with a note of kubegang's), gangs_ (pods and Jobs of one label in one namespace), groups_ (what
-// PodGroups say), jobs_ (kubegang Jobs that list pods) and job_of_pod_ (which Job lists a pod, by
-// UID). Each change touches gangs; due() looks at the touched ones, makes or deletes Jobs, and
-// writes notes within the budget. Nothing here survives a restart: a new leader observes all pods
-// and Jobs and comes to the same maps.
+// Makes a Job for gated pods. A pod with kubegang's gate names its gang by a label; kube-scheduler
+// leaves the pod alone for as long as it has the gate.
+//
+// Five maps hold what is known: pods_ (gated, with a note of kubegang's), gangs_ (pods and Jobs of
+// one label in one namespace), groups_ (what PodGroups say), jobs_ (kubegang Jobs that list pods)
+// and job_of_pod_ (which Job lists a pod, by UID). Each change touches gangs; due() looks at the
+// touched ones, makes or deletes Jobs, and writes notes within the budget. Nothing here survives a
+// restart: a new leader observes all pods and Jobs and comes to the same maps.
 void GatedPods::observe(const kube::ObjectKey& key, const PodPtr& pod) {
   if (!adopts_) return;
   const bool is_gated = pod != nullptr && !pod->metadata.deletion_timestamp && has_gang_gate(*pod);

@@ -61,9 +61,7 @@ DecisionContext Decisions::decision_context(const JobRecord& job) const {
           }};
 }
 
-// The status is only wanted here. The publisher writes it, and CommitGate holds back all that must
-// not happen before it is stored.
-// The account that the job asks for, "" if it asks for none or for one that is not there.
+// Returns the account that the job asks for, "" if it asks for none or for one that does not exist.
 std::string Decisions::account_of(const JobRecord& job) const {
   const auto& accounts = parts_.policy.configuration().accounts;
   const std::string& name = job.request.account;
@@ -71,6 +69,8 @@ std::string Decisions::account_of(const JobRecord& job) const {
                                                                                             : "";
 }
 
+// The status is only wanted here. The publisher writes it, and CommitGate holds back all that must
+// not happen before it is stored.
 void Decisions::take(JobRecord& job, StatusAfter after) {
   job.wanted() = std::move(after.status);
   parts_.jobs.mark(job, after.urgency);

@@ -488,10 +488,10 @@ void GangRunner::leave_rotation(JobRecord& job, const std::string& why) {
   tell_event(parts_.report, job, true, "NeverFrozen", message);
 }
 
-// The commit point of readiness is marked before the scheduler hears of it, because its answer may
-// end
-// victims, whose endings wait for that commit point. Where no job is stopped for another there are
-// none, and no timetable waits for it either: it may be late.
+// Reports the gang as ready. The commit point of readiness is marked before the scheduler hears of
+// it, because its answer may end victims, whose endings wait for that commit point.
+// Where no job is stopped for another there are no victims, and no timetable waits for it either:
+// it may be late.
 void GangRunner::become_ready(JobRecord& job) {
   kube::JobStatus& wanted = job.wanted();
   job.set_condition(kube::kReady, kube::ConditionStatus::kTrue, "Settled", "all its pods run",

@@ -52,9 +52,9 @@ struct PodGroupFacts {
 // Each pod is a task. All pods must have the same annotations, except for CPUs: a gang has one
 // shape, so the largest CPUs and memory count. The CPUs of a pod are its annotation, else its CPU
 // limits, rounded up. kube-scheduler and kubelet add up the CPU requests of all gangs of a node, so
-// these must be as small as those of kubegang's pods, 1m per CPU. The Job's name follows from the
-// UIDs
-// of the pods, so no two leaders make two Jobs.
+// these must be as small as those of kubegang's pods, 1m per CPU.
+// The Job's name follows from the UIDs of the pods, so that a second leader asks for the same Job
+// and makes no other.
 //
 // `group`: that of a gang that a PodGroup names; all pods that exist are of the gang once there are
 // as many as its minMember and it no longer grows. With the annotation kubegang.io/pods it has

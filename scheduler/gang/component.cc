@@ -25,7 +25,7 @@ void apply(GangLists& lists, const PendingOp& op, const Lookup& lookup) {
   }
 }
 
-// Everything that happens at the instant `at`: ops first, then the tick of a boundary.
+// Plays everything that happens at the instant `at`: ops first, then the tick of a boundary.
 void happen(GangLists& lists, std::vector<PendingOp>& pending, const Grid& grid,
             const Lookup& lookup, base::Instant at) {
   // Joins come before the tick of the same instant: a job that joins at a boundary takes part in
@@ -68,7 +68,7 @@ class Projector {
   }
 
  private:
-  // Finds each member in the lists. To be called after a change of which jobs are in it.
+  // Finds each member in the lists. To be called when jobs have entered or left them.
   void find_slots() {
     slots_.clear();
     slots_.reserve(out_.members.size());
@@ -83,9 +83,9 @@ class Projector {
     }
   }
 
-  // Blocks the units of dying jobs: the lists may have given them to others, which must not run
-  // before these are really free. They are blocked for the whole projection, because nothing says
-  // when the pods will be gone; the event that reports it has the component projected again. To be
+  // Blocks the units of dying jobs: the lists may have given them to other jobs, which must not run
+  // before the units are free. They are blocked for the whole projection, because nothing says when
+  // the pods will be gone; the event that reports it has the component projected again. To be
   // called with find_slots(): a job that joins later may come over a dying one, too.
   void find_blocked() {
     for (const JobId job : state_.dying) {
@@ -112,7 +112,7 @@ class Projector {
     return run;
   }
 
-  // The jobs that run from the end of the plan so far until `until`.
+  // Notes the jobs that run from the end of the plan so far until `until`.
   void plan_until(base::Instant until, timetable::Timeline::PodSet run) {
     auto& plan = out_.timeline.plan;
     // Neighboring entries with the same jobs become one, so that timetables stay short.
@@ -185,7 +185,7 @@ class Projector {
     // nothing before a slot in which some job runs for the first time is looped: those slots will
     // be as played.
     std::size_t certain = 1;
-    // All slots but the last may turn out to be none of the loop, and must be written out.
+    // All slots but the last may turn out not to belong to the loop, and must be written out.
     CHECK(out_.timeline.plan.size() < timetable::kPlanEntriesMax);
     const std::size_t most =
         std::min(timetable::kCycleSlotsMax, timetable::kPlanEntriesMax - out_.timeline.plan.size());
@@ -221,7 +221,7 @@ class Projector {
                        [&](JobId job) { return seen[out_.pod_of(job)]; });
   }
 
-  // The slots that are played and not part of a loop are written out.
+  // Writes out the slots that were played and are not part of a loop.
   void plan_slots(std::int64_t first, std::size_t count,
                   const std::vector<timetable::Timeline::PodSet>& runs) {
     for (std::size_t i = 0; i < count; ++i) {
@@ -229,7 +229,7 @@ class Projector {
     }
   }
 
-  // The smallest number of slots, from the first, in which every job runs that runs in any of them.
+  // Returns the least number of slots, from the first, in which every job runs that runs in any.
   std::size_t window(const std::vector<timetable::Timeline::PodSet>& runs) {
     std::set<std::uint32_t> all;
     for (const auto& run : runs) all.insert(run.begin(), run.end());
@@ -297,7 +297,7 @@ class Projector {
 
 }  // namespace
 
-// Those in the lists and those that are going to join, ascending: a member's position is its pod.
+// Returns jobs in the lists and jobs that will join, ascending: a member's position is its pod.
 std::vector<JobId> members_of(const ComponentState& state) {
   std::vector<JobId> members = state.lists.jobs();
   const auto in_lists = static_cast<std::ptrdiff_t>(members.size());
@@ -309,15 +309,15 @@ std::vector<JobId> members_of(const ComponentState& state) {
   return members;
 }
 
-// A pod counts as changed unless its former timetable says the same of it from `from` on. Neighbors
-// of a component therefore do not cost an API write when a job joins that leaves their turns as
-// they were.
+// A pod counts as changed unless its former timetable says the same about it from `from` on.
+// Neighbors of a component therefore do not cost an API write when a job joins that leaves their
+// turns as they were.
 std::vector<bool> changed_pods(const Component& component, base::Instant from) {
   const std::vector<JobId>& members = component.projection.members;
   std::vector<bool> changed(members.size(), true);
   for (const auto& before : component.upkeep.before) {
     // After a merge there is a "before" for each former component. A job was in at most one of
-    // them, and the others say "changed" of it: it has changed if all of them say so.
+    // them, and the others report it as changed: it has changed if all of them say so.
     std::vector<std::uint32_t> pods;  // of the members then: those of now
     pods.reserve(before->members.size());
     std::size_t next = 0;
@@ -335,7 +335,7 @@ std::vector<bool> changed_pods(const Component& component, base::Instant from) {
   return changed;
 }
 
-// False for a job that gets no turn as far as the projection goes, for example under a shadow.
+// Returns false for a job that gets no turn as far as is projected, for example under a shadow.
 bool Projection::ever_runs(JobId job) const {
   const std::uint32_t pod = pod_of(job);
   return cycle_slots[pod] != 0 ||
@@ -345,8 +345,8 @@ bool Projection::ever_runs(JobId job) const {
                      });
 }
 
-// Two views for questions that come often: in which slots of the cycle a pod runs (bits), and at
-// which place of the lists its job is (-1 = it has not joined yet).
+// Makes two views for questions that come often: in which slots of the cycle a pod runs (bits), and
+// at which place of the lists its job is (-1 = it has not joined yet).
 void Projection::index() {
   cycle_slots.assign(members.size(), 0);
   for (std::size_t i = 0; i < timeline.cycle.size(); ++i) {

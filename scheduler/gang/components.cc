@@ -28,8 +28,8 @@ void Components::start(Job& job, base::Instant now) {
     return;
   }
   Component& component = merge(around, now);  // 2
-  // A copy is asked if the start is urgent: in the lists themselves the job may need to stand
-  // behind others that have been waiting to join.
+  // If the start is urgent a copy is asked, because in the lists themselves jobs that have been
+  // waiting to join may come before this one.
   GangLists trial = component.state.lists;
   trial.start(newcomer(job.id));
   base::Instant publish_at = now;

@@ -63,7 +63,7 @@ bool share(const Cluster& cluster, const NodeAllocation& use, const Job& job) {
 }  // namespace
 
 // Symmetric, and independent of whether the jobs are tracked: also asked of jobs that are not ready
-// yet. Walks the nodes of the job with fewer of them: of a wide job each node asks.
+// yet. Walks the nodes of the job that has fewer: this is called once for each node of a wide job.
 bool Components::conflicts(const Job& a, const Job& b) const {
   if (!related(cluster_, a, b)) return false;
   const bool a_is_wider = a.allocation.nodes.size() > b.allocation.nodes.size();
@@ -109,7 +109,7 @@ bool Components::has_rivals(const Job& job) const {
   return found;
 }
 
-// Returns the jobs and components that have to be one component when `seed` joins.
+// Returns the jobs and components that must be one component when `seed` joins.
 //
 // 1. Its rivals: each is in a component, or in none (it is "loose").
 // 2. The components of all jobs on the nodes of the seed and of these, since no node is in two
@@ -143,10 +143,10 @@ Components::Closure Components::closure(const Job& seed) const {
   return closure;
 }
 
-// Empty if no two jobs in conflict run at t, by run(t) as it is published and not by the lists. Two
-// dying jobs may: each of them runs until its pods are gone (13.10), and neither waits for the end
-// of the other. Where CPUs are counted, whether two jobs fit together depends on the others on the
-// node: there the lists alone are checked.
+// Returns "" if no two jobs in conflict run at t, by run(t) as published and not by the lists.
+// Two dying jobs may run: each of them does until its pods are gone (13.10), and neither waits for
+// the end of the other. Where CPUs are counted, whether two jobs fit together depends on the other
+// jobs of the node: there the lists alone are checked.
 std::string Components::check_run(const Component& component, base::Instant t) const {
   if (component.upkeep.stale || t >= component.projection.known_until) return {};
   if (unit_of(cluster_.parameters()) == Unit::kCpuCount) return {};

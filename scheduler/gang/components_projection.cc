@@ -72,8 +72,8 @@ void Components::project_stale() {
   }
 }
 
-// Keeps what was projected of `from` as "before" of `in`, which takes its place. If `from` is stale
-// itself, what was before it counts.
+// Keeps what was projected for `from` as what was "before" `in`, which takes its place. If `from`
+// is stale itself, what was before it counts.
 void Components::remember(const Component& from, Component& in) const {
   if (!publishes_) return;
   const Upkeep& old = from.upkeep;
@@ -109,7 +109,7 @@ Component* Components::ensure_projected(const Job& job, base::Instant until) con
   return job.turn.component;
 }
 
-// A job that runs in lists that have changed since needs no projection to show that it has a turn.
+// If a job runs in the changed lists, it has a turn: no projection is needed to know that.
 void Components::ensure_seen(const std::vector<const Job*>& jobs) const {
   std::map<std::int64_t, std::vector<JobId>> by_component;
   for (const Job* job : jobs) {

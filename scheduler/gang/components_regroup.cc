@@ -252,7 +252,7 @@ void Components::rebuild(const std::vector<Job*>& tracked, base::Instant now) {
   split(insert(std::move(whole)).upkeep.id, now, now);
 }
 
-// Without jobs, and without an id until insert().
+// Makes a component without jobs; it gets its id from insert().
 std::unique_ptr<Component> Components::new_component(base::Instant at) const {
   return std::make_unique<Component>(Component{
       .state = {.lists = GangLists{cluster_, unit_of(cluster_.parameters())}, .base = at}});

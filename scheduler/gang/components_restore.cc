@@ -63,8 +63,8 @@ Items advanced(const NodePlan& plan, Items items, base::Instant to) {
   const base::Duration slice = plan.timetable.slice;
   const std::int64_t begin = base::slot_of(plan.as_of, slice);
   std::int64_t end = base::slot_of(to, slice);
-  // An old plan costs no more than a new one: of the turns of the cycle only those are made that a
-  // whole number of rounds leaves.
+  // An old plan costs no more than a new one: whole rounds of the cycle are skipped, and only the
+  // turns that are left are made.
   const std::int64_t loop = cycle_start(plan);
   const auto length = static_cast<std::int64_t>(plan.timetable.cycle.size());
   if (end > loop + length) end = loop + (end - loop) % length;
@@ -74,9 +74,9 @@ Items advanced(const NodePlan& plan, Items items, base::Instant to) {
   return items;
 }
 
-// Returns one order out of several that may share jobs: a topological sort in which of the jobs
-// that may come next the first in the job table goes first. Orders that contradict each other leave
-// a circle; then the first job of the table that is left goes first.
+// Returns one order out of several that may share jobs: a topological sort; if several jobs may
+// come next, the first of them in the job table does. Orders that contradict each other leave a
+// circle; then the first job of the table that is left goes first.
 //
 // For example, n1 lists A, B and n2 lists B, C and n3 lists A, D. A goes first, then B or D may
 // come, and B stands before D in the job table; so the order is A, B, C, D if that is also the
@@ -122,7 +122,7 @@ Items merge_orders(const std::vector<Items>& orders, const JobTable& jobs) {
 
 }  // namespace
 
-// The lists of the group's jobs as of `at`.
+// Makes the lists of the group's jobs as of `at`.
 //
 // 1. Advance each node's published list from its own instant to `at`.
 // 2. Cut it into the partitions' lists.
@@ -187,7 +187,7 @@ bool Components::adopt_cycle(Component& component, const std::vector<const NodeP
   // The turn of the cycle in which now lies.
   start += (slot - start) / length * length;
   const ComponentState loop = assemble(plans, group, base::slot_begin(start, slice));  // 2
-  // A job that ended has left a hole since: what was published is not what the rotation gives.
+  // A job that has ended since left a hole: the rotation gives something else than was published.
   GangLists filled = loop.lists;
   filled.refill_all();
   if (filled.places() != loop.lists.places()) return false;

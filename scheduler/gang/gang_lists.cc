@@ -273,7 +273,7 @@ std::optional<JobId> GangLists::shadow_over(const List& list, const Entry& entry
   return found;
 }
 
-// As Slurm asks.
+// This is how Slurm asks.
 std::optional<JobId> GangLists::any_shadow(const List& list) const {
   std::optional<JobId> found;
   for_each_shadow(list, [&](const Entry& shadow) {
@@ -300,7 +300,7 @@ std::optional<JobId> GangLists::shadow_that_fills(const List& list, const Entry&
   return std::nullopt;
 }
 
-// Shadows of this tier have changed: the lists below must be looked at.
+// Notes that shadows of this tier have changed: the lists below must be looked at.
 void GangLists::mark_lower(int tier) {
   for (List& list : lists_) {
     if (list.tier < tier) list.shadows_changed = true;
@@ -408,7 +408,7 @@ void GangLists::remove(JobId job, bool refill) {
   if (at == index_of_.end() || at->first != job) return;
   const std::int32_t index = at->second;
   Entry& entry = entries_[static_cast<std::size_t>(index)];
-  // The shadow goes before the entry, which says of which tier it is.
+  // The shadow goes before the entry, which says in which tier it is.
   uncast(entry);
   List& list = lists_[static_cast<std::size_t>(entry.list)];
   std::erase(list.entries, index);
@@ -439,9 +439,9 @@ std::vector<Action> GangLists::take_actions() {
   return std::exchange(actions_, {});
 }
 
-// A rebuild may stop a job and a later one resume it within one operation. A caller that tells the
-// nodes wants the result only. Kills stay, since they cannot be taken back. The vector is compacted
-// towards its end, going backwards, so that the last action of a job is seen first.
+// A rebuild may stop a job and a later one resume it within one operation. A caller that writes to
+// the nodes wants the result only. Kills stay, since they cannot be taken back. The vector is
+// compacted towards its end, going backwards, so that the last action of a job is seen first.
 std::vector<Action> GangLists::take_last_actions() {
   std::vector<bool> seen(entries_.size(), false);
   std::size_t kept = actions_.size();

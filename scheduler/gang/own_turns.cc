@@ -51,7 +51,7 @@ void OwnTurns::begin(const Job& job) {
   mark_nodes(job);
 }
 
-// A job of a partition that does not exist any longer, or in a cluster without gang, runs without
+// A job whose partition no longer exists, or that is in a cluster without gang, runs without
 // turns.
 void OwnTurns::start(Job& job) {
   if (!takes_turns(cluster_, job)) return;
@@ -304,7 +304,7 @@ std::vector<NodePlan> OwnTurns::published() const {
   return plans;
 }
 
-// The runs that go on, without an end: what a history lacks that ends now.
+// The runs that go on have no end yet: a history that ends now lacks them.
 std::vector<JobRun> OwnTurns::open_runs() {
   components_.project_stale();
   std::vector<JobRun> runs;

@@ -18,8 +18,8 @@ void GangLists::begin_rebuild(List& list) {
 void GangLists::refill(List& list, bool admit_new) {
   // Two passes over the running jobs: ACTIVE jobs, which the last rotation chose, before FILLER
   // jobs, which came into holes since. If a shadow has grown and only one of two jobs still fits,
-  // the one that had its turn by right keeps it. No job moves in the list, so that a job that has
-  // to stop here does not lose its place in the rotation.
+  // the one that had its turn by right keeps it. No job moves in the list, so that a job that must
+  // stop here does not lose its place in the rotation.
   begin_rebuild(list);                                                 // 1
   for (const EntryRow row : {EntryRow::kActive, EntryRow::kFiller}) {  // 2 and 3
     for (const std::int32_t index : list.entries) {

@@ -26,9 +26,9 @@ struct ConfigIssue {
   friend bool operator==(const ConfigIssue&, const ConfigIssue&) = default;
 };
 
-// Everything that is wrong, cluster first, then partitions, QOS and accounts in their
-// order. Legal when no
-// issue is an error. Cost: O(partitions × nodes + QOS²).
+// Returns everything that is wrong: cluster first, then partitions, QOS and accounts in their
+// order. The configuration is legal when no issue is an error.
+// Cost: O(partitions × nodes + QOS²).
 std::vector<ConfigIssue> check(const Configuration& configuration);
 bool is_legal(const std::vector<ConfigIssue>& issues);
 

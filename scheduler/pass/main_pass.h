@@ -56,9 +56,9 @@ class MainPass {
         actions_{actions},
         attempt_{cluster, groups, books, limits} {}
 
-  // `depth`: tries at most that many records; nullopt = all. Returns true if another pass could
-  // start
-  // more jobs: a job that had blocked a partition was itself started in a different one.
+  // Tries at most `depth` records; nullopt = all.
+  // Returns true if another pass could start more jobs: a job that had blocked a partition was
+  // itself started in a different one.
   bool run(base::Instant now, std::optional<int> depth);
 
   // Returns the version of the state that the last pass saw to the end of the queue, and until when

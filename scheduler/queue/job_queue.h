@@ -44,10 +44,10 @@ class JobQueue {
   // Lets all records that are there now wait for new priorities; until they are done, the queue has
   // no order. Records that are inserted meanwhile keep their priorities.
   void begin_priorities();
-  // Works on at most `count` records: each gets the priority that priority_of(record) returns,
-  // and
+  // Works on at most `count` records: each gets the priority that priority_of(record) returns, and
   // then its new place. Returns nullopt if another step must follow, and in the end false if walk()
-  // visits the records in the same order as before for sure. REQUIRES: begun, and not done.
+  // visits the records in the same order as before for sure.
+  // REQUIRES: begun, and not done.
   // Cost: see Reordering; the last step frees the memory of the records that were merged.
   std::optional<bool> step_priorities(
       std::size_t count, const std::function<Priority(const QueueRecord&)>& priority_of);

@@ -205,9 +205,9 @@ const json* find_wrong(const json& object, std::string_view path, Is is) {
   return find_wrong(*member, path, is);
 }
 
-// Go's decoder takes null for the zero value; custom resources keep
-// null, since a schema may allow it. An element of a list that is
-// null stays: Go would make an empty struct of it, which no test
+// Drops fields that are null, as Go's decoder takes null for the zero value. (Custom resources keep
+// it, since a schema may allow it.)
+// An element of a list that is null stays: Go would make an empty struct of it, which no test
 // sends.
 void drop_nulls(json& value) {
   if (value.is_object()) {
