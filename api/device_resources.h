@@ -49,7 +49,7 @@ bool has_several_products(std::string_view resource, const Node& node);
 std::optional<JobDevice> device_of(std::string_view resource, const Node& node,
                                    const DevicesConfig& config);
 
-// All that the node has, in the order of the resources' names. A kind that has none left counts 0.
+// Returns all that the node has, in the order of the resources' names. 0: a kind with none left.
 std::vector<JobDevice> devices_of(const Node& node, const DevicesConfig& config);
 
 // Returns the names that devices of the cluster can have, in order: "gpu" and those of the table.

@@ -38,8 +38,8 @@ class Gatekeeper {
   // has been used. After a success there is a new code.
   std::optional<std::string> sign_in(const HttpRequest& request);
 
-  // The same for several readers. The token of a request: that of its header Authorization, which a
-  // proxy may have set, else the one that was given when the session of its cookie began.
+  // Returns a request's token, where several readers have tokens: that of its header Authorization,
+  // which a proxy may have set, else the one given when the session of its cookie began.
   std::optional<std::string> token_of(const HttpRequest& request, base::Duration now) const;
   // Begins a session of a token that has been found to be good. Returns the value of Set-Cookie.
   std::string begin_session(const HttpRequest& request, std::string token, base::Duration now);

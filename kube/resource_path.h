@@ -11,13 +11,13 @@
 
 namespace kube {
 
-// "/apis/kubegang.io/v1alpha1/namespaces/team-a/jobs"; ns "" = all namespaces, or cluster-scoped.
+// Returns "/apis/kubegang.io/v1alpha1/namespaces/team-a/jobs"; ns "" = all, or cluster-scoped.
 std::string collection_path(const ResourceInfo& resource, std::string_view ns);
 
-// "/apis/kubegang.io/v1alpha1/namespaces/team-a/jobs/myload".
+// Returns "/apis/kubegang.io/v1alpha1/namespaces/team-a/jobs/myload".
 std::string object_path(const ResourceInfo& resource, const ObjectKey& key);
 
-// "?a=b&c=d", or "" without parameters; empty values are left out.
+// Returns "?a=b&c=d", or "" without parameters; empty values are left out.
 std::string query_text(const std::vector<std::pair<std::string_view, std::string>>& parameters);
 
 }  // namespace kube

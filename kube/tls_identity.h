@@ -31,7 +31,7 @@ struct Identity {
 // only, with words that name neither.
 base::Result<Identity> parse_identity(std::string_view certificate_pem, std::string_view key_pem);
 
-// All certificates of the text, in order; kInvalidArgument when there is none or one is broken.
+// Reads all certificates of the text, in order; kInvalidArgument: there is none, or one is broken.
 base::Result<std::vector<CertificatePointer>> parse_certificates(std::string_view pem);
 base::Result<KeyPointer> parse_private_key(std::string_view pem);
 

@@ -19,8 +19,8 @@ class TokenSource {
   TokenSource(std::string token, std::string file, const Clock& clock)
       : file_{std::move(file)}, clock_{clock}, token_{std::move(token)} {}
 
-  // "" = none. kUnauthenticated when the file cannot be read and never could; afterwards the last
-  // token is used on.
+  // Returns the token; "" = none. kUnauthenticated when the file cannot be read and never could;
+  // afterwards the last token is used on.
   base::Result<std::string> token();
 
   // The server refused `refused`: reads the file now. Returns true if there is another token.

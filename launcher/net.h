@@ -14,28 +14,28 @@ namespace launcher {
 // runs. The other end may notice a minute later (keep_alive).
 inline constexpr std::chrono::minutes kCutMax{2};
 
-// A socket that listens at the pod's own address, and does not block.
+// Opens a socket that listens at the pod's own address, and does not block.
 base::Result<int> listen_on(const std::string& address, std::uint16_t port);
 
-// The address of a name, from the name servers and the search list of /etc/resolv.conf; an address
-// is its own. A program without shared libraries cannot ask as others do, because images may name
-// libraries of their own for it. Blocks for 2 s at most for each entry of that list.
+// Returns the address of a name, from the name servers and the search list of /etc/resolv.conf; an
+// address is returned as it is. A static program cannot ask the C library, which loads libraries
+// that the image may not have. Blocks for 2 s at most for each entry of that list.
 base::Result<std::string> resolve(const std::string& name);
 
-// A socket that is being connected, and does not block.
+// Opens a socket that is being connected, and does not block.
 base::Result<int> connect_to(const std::string& address, std::uint16_t port);
 
 // 16 random bytes in hexadecimal digits; "" if the kernel has none.
 std::string random_text();
 
-// A socket that listens at a name of the abstract name space, so no folder must be writable, and
-// does not block; -1 and errno.
+// Opens a socket that listens at a name of the abstract name space, so no folder must be
+// writable, and does not block; -1 and errno.
 int listen_locally(const std::string& name);
-// The next one that has connected to it; -1: none, or it has another user. A pod may share its
+// Takes the next that has connected to it; -1: none, or it has another user. A pod may share its
 // network, and so these names, with its node: other users are turned away before they say anything.
 int accept_own(int listener);
 
-// A connection to a Unix socket of the abstract name space, which blocks; -1 and errno.
+// Opens a connection to a Unix socket of the abstract name space, which blocks; -1 and errno.
 int connect_locally(const std::string& name);
 
 // Has the kernel find out within a minute that nothing comes back from the other machine, whether

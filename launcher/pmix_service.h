@@ -37,7 +37,7 @@ class PmixService {
   void send(const Message& message) {
     if (channel_) channel_->send(message);
   }
-  // The variables of the task; none before ready().
+  // Returns the variables of the task; none before ready().
   const Environment& environment(std::uint32_t rank) { return environments_[rank]; }
   // Returns true if it was this program.
   bool reaped(pid_t pid, int wait_status);

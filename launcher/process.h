@@ -14,7 +14,7 @@ namespace launcher {
 using Environment = std::vector<std::string>;  // NAME=value
 
 Environment own_environment();
-// The value of the last entry of that name.
+// Returns the value of the last entry of that name.
 std::optional<std::string> value_of(const Environment& environment, std::string_view name);
 std::string value_or(const Environment& environment, std::string_view name,
                      std::string_view otherwise);
@@ -22,7 +22,7 @@ std::string value_or(const Environment& environment, std::string_view name,
 void set(Environment& environment, std::string_view name, std::string_view value);
 void unset(Environment& environment, std::string_view name);
 
-// The folder that this program is in.
+// Returns the folder that this program is in.
 std::string own_directory();
 
 struct Program {
@@ -53,18 +53,18 @@ void signal_sessions(const std::set<pid_t>& sessions, int number);
 // Blocks all signals but those of the program's own faults, and takes in processes whose parents
 // end, inside a pod and outside of one. Returns a descriptor that signals are read from.
 int take_signals();
-// The next signal that has come on that descriptor; nullopt: none is left.
+// Returns the next signal that has come on that descriptor; nullopt: none is left.
 std::optional<int> next_signal(int fd);
 
 // Writes all of it, also to a pipe that is full. False: it cannot be written, see errno.
 bool write_all(int fd, std::string_view bytes);
 
-// A wait status as a shell has it: the exit code, or 128 + signal.
+// Returns a wait status as a shell has it: the exit code, or 128 + signal.
 int shell_code(int wait_status);
 
 // The names in a folder but for hidden ones; none if it cannot be read.
 std::vector<std::string> names_in(const std::string& folder);
-// "" if it cannot be read.
+// Returns the text of the file; "" if it cannot be read.
 std::string text_of_file(const std::string& path);
 
 }  // namespace launcher

@@ -7,7 +7,7 @@
 
 namespace launcher {
 
-// The highest exit code of the tasks (128 + signal), or 1 with a sentence.
+// Returns the highest exit code of the tasks (128 + signal), or 1 with a sentence.
 int run_srun(std::span<const std::string> arguments);
 
 }  // namespace launcher

@@ -80,7 +80,7 @@ struct StepPlan {
 // kInvalidArgument: not in this job.
 base::Result<StepPlan> plan_step(const SrunOptions& options, const Variable& variable);
 
-// The programs of --multi-prog by rank. kInvalidArgument names the line or the rank.
+// Returns the programs of --multi-prog by rank. kInvalidArgument names the line or the rank.
 // SOURCE: srun(1), "MULTIPLE PROGRAM CONFIGURATION".
 base::Result<std::vector<std::vector<std::string>>> read_multi_prog(
     std::string_view text, std::uint32_t tasks, std::span<const std::string> arguments);

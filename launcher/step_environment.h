@@ -38,7 +38,7 @@ TaskSet task_set(const StepRequest& request, const StepPlacement& placement, std
 // so task_set() leaves out those of the node where srun was called, and each launcher adds its own.
 void add_devices(Environment& environment, const Environment& own);
 
-// "2", "a100:2", "a100:1,v100:1": how many devices that are.
+// Returns how many devices "2", "a100:2" or "a100:1,v100:1" are.
 std::size_t devices_in(const std::string& text);
 
 // Leaves a task its own GPUs in CUDA_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES, as many as

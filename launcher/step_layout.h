@@ -37,8 +37,8 @@ struct StepIsImpossible {
 };
 using StepDecision = std::variant<StepPlacement, StepMustWait, StepIsImpossible>;
 
-// The first nodes of the job that have room, in the job's order; those that are required first. A
-// step has all CPUs of its nodes, unless it says --exact.
+// Chooses the first nodes of the job that have room, in the job's order; required ones come first.
+// A step has all CPUs of its nodes, unless it says --exact.
 StepDecision place_step(const StepRequest& request, std::span<const NodeRoom> rooms);
 
 // Returns the place of each rank on nodes that have these numbers of CPUs for tasks.

@@ -16,7 +16,7 @@ struct TerminalEnds {
 // -1 and errno: there are no terminals in this container.
 TerminalEnds open_terminal(const Window& window);
 
-// One for output alone, through which all goes as it is: programs write each line at once to it.
+// Opens one for output alone, which changes nothing: programs write each line at once to it.
 TerminalEnds open_output_terminal();
 
 void set_window(int terminal, const Window& window);

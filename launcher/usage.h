@@ -39,8 +39,8 @@ std::optional<Used> decode_used(std::string_view text);
 // Returns the most memory that the container of this process has had at once, in bytes; 0 if the
 // kernel does not say it for this container alone.
 std::uint64_t memory_peak();
-// The same from the texts of /proc/self/cgroup and /proc/self/mountinfo: the files to look at, of
-// which the first that exists has it.
+// Returns the same from the texts of /proc/self/cgroup and /proc/self/mountinfo: the files to look
+// at, of which the first that exists has it.
 std::vector<std::string> memory_peak_files(std::string_view cgroups, std::string_view mounts);
 
 class UsageReport {

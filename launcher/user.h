@@ -27,7 +27,7 @@ std::optional<PasswordEntry> entry_of(std::string_view passwd, uid_t uid);
 void set_user(Environment& environment, const std::optional<PasswordEntry>& entry,
               const std::string& temporary);
 
-// A folder that can be written: the first of /tmp, /var/tmp and /dev/shm. /tmp if there is none.
+// Returns the first folder of /tmp, /var/tmp and /dev/shm that can be written; else /tmp.
 std::string temporary_folder();
 
 }  // namespace launcher

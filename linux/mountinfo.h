@@ -24,7 +24,7 @@ struct CgroupMount {
 // another form are skipped. SOURCE: proc(5) mountinfo; octal escapes are undone.
 std::vector<CgroupMount> parse_mountinfo(std::string_view text);
 
-// The same, of this process.
+// Returns the same, of this process.
 std::vector<CgroupMount> cgroup_mounts();
 
 // Returns the path of the first mount of this version; "" if there is none.

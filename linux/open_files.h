@@ -5,7 +5,7 @@
 
 namespace os {
 
-// The hard limit: as far as raise_open_files() can go.
+// Returns the hard limit: as far as raise_open_files() can go.
 std::uint64_t open_files_max();
 
 // Raises the soft limit to `wanted`, or to the hard limit if that is less. Never lowers it.

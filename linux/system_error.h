@@ -39,7 +39,7 @@ inline base::Code code_of_errno(int error_number) {
   }
 }
 
-// "what: reason", with the code that fits it.
+// Returns "what: reason", with the code that fits it.
 inline base::Error error_from_errno(const std::string& what, int error_number) {
   return {code_of_errno(error_number), what + ": " + errno_text(error_number)};
 }

@@ -124,7 +124,7 @@ class Scheduler {
   UsageState usage() const;
   // Returns when the last period ended.
   base::Instant usage_as_of() const;
-  // The jobs that were charged at the end of a run since the last call, and for how much of it. The
+  // Takes the jobs charged at the end of a run since the last call, and for how much of it. The
   // caller keeps them beside usage() until the next scheduler would know of their ends. REQUIRES:
   // Options::publishes, and that it is called now and then: the list grows with every end.
   std::vector<JobCharged> take_charged_ends();

@@ -22,7 +22,7 @@ base::Result<sched::ArrayRequest> parse_array(std::string_view what, std::string
 // Returns "1-7:2%4" as it would be written: ranges where two or more follow each other, "1-7:2"
 // where the whole set is a row of equal steps, and the %N.
 std::string format_array(const sched::ArrayRequest& array);
-// The same of a set of tasks, without %N; "" of an empty one.
+// Returns the same of a set of tasks, without %N; "" of an empty one.
 std::string format_tasks(const sched::TaskSet& tasks);
 
 // Returns "12", or "12_3" for a task; nullopt for anything else.

@@ -12,7 +12,7 @@
 
 namespace slurm {
 
-// "bash" of "/usr/bin/bash", "python" of "python3.11": the file without its folder and its version.
+// Returns "bash" for "/usr/bin/bash", "python" for "python3.11": no folder and no version.
 std::string_view program_name(std::string_view path);
 // True for every name that ends in "sh": whatever shell it is, it would call srun in the same way.
 bool is_shell(std::string_view program_name);

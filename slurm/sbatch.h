@@ -114,7 +114,7 @@ std::string sbatch_help();
 // Reads one line of arguments as a user would type them: "-N2 -p hi --exclusive".
 base::Result<BatchOptions> read_sbatch_line(std::string_view line, Now now);
 
-// The number of a signal that is written as sbatch and scancel take it: "USR1", "SIGUSR1", "10".
+// Reads a signal that is written as sbatch and scancel take it: "USR1", "SIGUSR1", "10".
 std::optional<int> signal_number(std::string_view text);
 
 }  // namespace slurm

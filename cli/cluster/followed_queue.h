@@ -24,7 +24,7 @@ class FollowedQueue {
   // Returns true if both lists are complete, or that of the jobs is and the user may not read
   // timetables; before, the others return what has arrived.
   bool has_synced() const;
-  // The last error since the previous call. After an error the watches try again by themselves.
+  // Returns the last error since the previous call. The watches try again by themselves.
   std::optional<base::Error> take_error();
   // Returns, once, the error that says that the user may not read timetables.
   std::optional<base::Error> take_refusal();

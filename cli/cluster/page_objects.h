@@ -45,7 +45,7 @@ std::string page_task(const std::shared_ptr<const kube::Job>& task, int number,
 
 // run(t) of a node: plan and cycle, and whose pods they name; "" if the timetable is invalid.
 std::string page_timetable(const kube::NodeTimetable& timetable);
-// The same, in force from `from` to `to`.
+// Returns the same, in force from `from` to `to`.
 std::string page_past(const kube::NodeTimetable& timetable, base::Instant from, base::Instant to);
 
 // `nodes`: those that a selector is asked of; its members are unknown without them.

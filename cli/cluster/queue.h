@@ -56,7 +56,7 @@ std::vector<QueueLine> queue_lines(const std::vector<std::shared_ptr<const kube:
 std::string format_queue(const std::vector<QueueLine>& lines,
                          std::optional<std::size_t> columns_max);
 
-// The same, names uncut, with the priorities, which is squeue's %Q, and how many of their
+// Returns the same, names uncut, with the priorities, which is squeue's %Q, and how many of their
 // completions jobs have, if any job has completions.
 std::string format_wide_queue(const std::vector<QueueLine>& lines);
 

@@ -77,8 +77,8 @@ base::Result<std::vector<kube::Job>> list_numbered(const Session& session, const
                                                    std::int64_t number, Output output,
                                                    const kube::KnownFields* fields = nullptr);
 
-// A job by its name, by its number (status.jobID) in the session's namespace, or as "job/NAME" by
-// the Job of the batch group that it is the present attempt of. kNotFound: no such job.
+// Finds a job by its name, by its number (status.jobID) in the session's namespace, or as
+// "job/NAME" by the Job of the batch group whose present attempt it is. kNotFound: no such job.
 base::Result<kube::Job> find_job(const Session& session, const std::string& name_or_number,
                                  Output output);
 
@@ -87,7 +87,7 @@ bool is_called(const kube::Job& job, const std::string& name_or_number);
 
 // Returns the Job of the batch group that controls it, "" if none does.
 std::string batch_job_of(const kube::Job& job);
-// " (of job.batch/NAME)" if a Job of the batch group controls it, else "".
+// Returns " (of job.batch/NAME)" if a Job of the batch group controls it, else "".
 std::string of_batch_job(const kube::Job& job);
 
 // How many pods of a job whose pods follow one another have succeeded, of how many.

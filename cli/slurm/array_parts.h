@@ -41,8 +41,8 @@ std::vector<JobPart> array_parts(std::vector<kube::Job> jobs, ArrayView view, bo
 std::string task_text(const ArrayPart& part);
 // Returns "1001", "1001_3", "1001_[3-6%2]". `id` is the number of the job itself.
 std::string job_label(std::int64_t id, const std::optional<ArrayPart>& part);
-// The same as squeue's %i has it. SOURCE: recorded: without SLURM_BITSTR_LEN a list of tasks is cut
-// at 31 characters.
+// Returns the label as squeue's %i has it. SOURCE: recorded: without SLURM_BITSTR_LEN a list of
+// tasks is cut at 31 characters.
 std::string short_job_label(std::int64_t id, const std::optional<ArrayPart>& part);
 
 // Splits "1001,1002_[1,3]" as its two words: commas in brackets do not separate.

@@ -59,7 +59,7 @@ struct JobFacts {
 base::Result<std::vector<kube::Job>> list_jobs(const Session& session, Output output,
                                                std::span<const std::string> words = {});
 
-// The same for these users (status.user): the server sends only their jobs if it can select.
+// Does the same for these users (status.user): a server that can select sends only their jobs.
 base::Result<std::vector<kube::Job>> list_jobs_of(const Session& session,
                                                   const std::set<std::string>& users,
                                                   Output output);
@@ -84,7 +84,7 @@ struct PartitionDefaults {
 base::Result<std::vector<PartitionDefaults>> list_partition_defaults(const Session& session,
                                                                      Output output);
 
-// The same as Slurm shows arrays.
+// Returns the jobs as Slurm shows arrays.
 base::Result<std::vector<JobPart>> list_parts(const Session& session, ArrayView view,
                                               bool has_ended, Output output,
                                               std::span<const std::string> words = {});

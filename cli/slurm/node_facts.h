@@ -39,7 +39,7 @@ std::string node_address(const NodeLine& line);
 std::string node_features(const NodeLine& line);
 // Returns the problem of the node's devices; "" if none.
 std::string node_comment(const NodeLine& line);
-// "gpu:a100:4", and how many of them jobs hold: "gpu:a100:1". "(null)" if the node has none.
+// Returns "gpu:a100:4", and how many of these jobs hold: "gpu:a100:1". "(null)": it has none.
 std::string node_gres(const NodeLine& line);
 std::string node_gres_used(const NodeLine& line);
 std::int64_t node_memory_mib(const NodeLine& line);

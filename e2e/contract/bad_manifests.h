@@ -27,7 +27,7 @@ struct BadManifest {
   std::string refused;              // JSON of the last
 };
 
-// All files of a folder, by name. kInvalidArgument names a file without its head or documents.
+// Reads all files of a folder, by name. kInvalidArgument names a file without head or documents.
 base::Result<std::vector<BadManifest>> load_bad_manifests(const std::string& folder);
 
 }  // namespace contract

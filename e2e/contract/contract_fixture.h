@@ -54,7 +54,7 @@ class ApiServerContract : public testing::TestWithParam<ServerKind> {
     return call(kube::Method::kDelete, path, options);
   }
 
-  // The events of a watch until `enough` says so of the last one, or nothing came for ten seconds.
+  // Returns events of a watch until `enough` is true for the last, or nothing came for ten seconds.
   std::vector<json> watch(const std::string& path,
                           const std::function<bool(const std::vector<json>&)>& enough);
   std::vector<json> watch_count(const std::string& path, std::size_t count);
@@ -63,8 +63,8 @@ class ApiServerContract : public testing::TestWithParam<ServerKind> {
   // seconds, of a real server after ninety.
   bool eventually(const std::function<bool()>& done);
 
-  // "/apis/contract.kubegang.io/v1/namespaces/NS/widgets" plus "/NAME"; create_widget expects
-  // success.
+  // Returns "/apis/contract.kubegang.io/v1/namespaces/NS/widgets" plus "/NAME"; create_widget
+  // expects success.
   std::string widgets(const std::string& name = "") const;
   std::string core(const std::string& resource, const std::string& name = "") const;
   json widget(const std::string& name, const json& spec = {{"size", 1}}) const;

@@ -76,10 +76,10 @@ Findings analyse(const Measurement& measurement);
 // Runs that are less than `gap` apart become one.
 std::vector<Run> merge_runs(const std::vector<Run>& runs, base::Duration gap);
 
-// A break that cannot be mistaken for a busy CPU: half a slice, at most 100 ms.
+// Returns a break that cannot be mistaken for a busy CPU: half a slice, at most 100 ms.
 base::Duration turn_gap(base::Duration slice);
 
-// How long both ran at the same time, in pieces.
+// Returns how long both ran at the same time, in pieces.
 std::vector<Interval> overlaps(const std::vector<Run>& a, const std::vector<Run>& b);
 
 // Returns the percentile of values in any order: the smallest value that at least that share of

@@ -21,7 +21,7 @@ class WorkLoop {
         phase_{phase},
         due_{base::boundary_at_or_after(now - phase, period) + phase} {}
 
-  // When to work next: sleep until then.
+  // Returns when to work next: sleep until then.
   base::Instant due() const { return due_; }
 
   // It is now at or after due(). True: work; false: too late, the work of this instant is lost.

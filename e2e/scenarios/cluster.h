@@ -51,10 +51,10 @@ class Cluster : public testing::Test {
   virtual std::string own_partition() const = 0;
   // Returns the pod spec of a job's template: one container "main", and what it needs.
   virtual json pod_spec_of(const JobOptions& options) const = 0;
-  // A folder that programs may write to, as they see it on that node and as this process does.
+  // Returns a folder for files of programs, as they see it on that node and as this process does.
   virtual std::string folder_of_programs() const = 0;
   virtual std::string folder_here() const = 0;
-  // The folder on this machine that holds the node's kubepods.
+  // Returns the folder on this machine that holds the node's kubepods.
   virtual std::string node_cgroup(const std::string& node) const = 0;
   virtual devcluster::StampStore stamps() const = 0;
   // Every process of the node's agent is killed. Returns when it runs again.
@@ -79,7 +79,7 @@ class Cluster : public testing::Test {
   void submit(const JobOptions& options);
   void submit_ready(const JobOptions& options);
   void cancel(const std::string& job_name);
-  // The test's own name for an object that belongs to no namespace.
+  // Returns the test's own name for an object that belongs to no namespace.
   std::string name_of(const std::string& what) const;
   void make_partition(const std::string& name, const json& spec);
   std::string job_path(const std::string& name) const;
@@ -126,7 +126,7 @@ class Cluster : public testing::Test {
 
   // --- the kernel ---
 
-  // The pod's cgroup as this machine sees it; "" when the node has none.
+  // Returns the pod's cgroup as this machine sees it; "" when the node has none.
   std::string cgroup_of(const json& pod) const;
   bool is_frozen(const json& pod) const;
   // By the pods of the job; false when it has none.

@@ -70,15 +70,15 @@ class Scenario : public Cluster {
                       const std::vector<std::string>& environment = {});
   void wait_for_operators_end(const std::string& name = std::string{devcluster::kOperator});
 
-  // The Jobs of the example, as they stand there, in their order. Returns their names.
+  // Submits the Jobs of the example, as they stand there, in their order. Returns their names.
   std::vector<std::string> submit_example();
 
   // Until all nodes take jobs, which they do when their agent has been heard of. They need a
   // partition.
   void wait_agents();
 
-  // The owners of every whole slot in [from, to): one text per slot, "first" or "first+third" or
-  // "".
+  // Returns the owners of every whole slot in [from, to): one text per slot, "first" or
+  // "first+third" or "".
   std::vector<std::string> owners_of_slots(const std::string& node, Instant from, Instant to,
                                            const std::vector<std::string>& job_names) const;
   // Overlap of any two of the jobs on any node since `from`.

@@ -27,8 +27,8 @@ class Turns {
   // most, and a second one if it had a good part of the slot too.
   std::vector<std::string> owners(const std::string& node, std::int64_t slot,
                                   const std::vector<std::string>& job_names) const;
-  // The owners of every whole slot in [from, to): one text per slot, "first" or "first+third" or
-  // "".
+  // Returns the owners of every whole slot in [from, to): one text per slot, "first" or
+  // "first+third" or "".
   std::vector<std::string> owners_of_slots(const std::string& node, Instant from, Instant to,
                                            const std::vector<std::string>& job_names) const;
   // Overlap of any two of the jobs on any node since `from`; in [from, to) on the nodes.

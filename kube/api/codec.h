@@ -347,7 +347,7 @@ const KnownFields& fields_of() {
   return kFields;
 }
 
-// "v1", "kubegang.io/v1alpha1".
+// Returns, for example, "v1" or "kubegang.io/v1alpha1".
 std::string api_version(const ResourceInfo& resource);
 
 // Returns the Error of a decode<T> that found `failure`.

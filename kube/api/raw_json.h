@@ -22,7 +22,7 @@ class RawJson {
   bool empty() const { return text_ == nullptr; }
   // Compact JSON; "" when absent.
   const std::string& text() const;
-  // A fresh tree; null when absent. Cost: parses the text.
+  // Returns a fresh tree; null when absent. Cost: parses the text.
   nlohmann::json json() const;
 
   friend bool operator==(const RawJson& a, const RawJson& b) { return a.text() == b.text(); }

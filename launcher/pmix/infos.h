@@ -44,7 +44,7 @@ class Infos {
   std::vector<pmix_info_t> infos_;
 };
 
-// A list in the form that PMIx gives it: PMIx_generate_regex, PMIx_generate_ppn.
+// Returns a list in the form that PMIx gives it: PMIx_generate_regex, PMIx_generate_ppn.
 template <typename Generate>
 std::string pattern_of(Generate generate, const std::string& list) {
   char* pattern = nullptr;

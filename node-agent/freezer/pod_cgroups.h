@@ -33,8 +33,8 @@ bool is_pod_directory_name(std::string_view name, std::string_view uid);
 // candidate_paths() does.
 std::vector<std::string> kubepods_paths(std::string_view kubelet_root);
 
-// Where kubelet puts the pod, most likely first, relative to the directory that holds the kubepods
-// tree. `kubelet_root`: kubelet's --cgroup-root without slashes at its ends, usually empty.
+// Returns where kubelet may put the pod, likeliest first, relative to the folder of kubepods.
+// `kubelet_root`: kubelet's --cgroup-root without slashes at its ends, usually empty.
 std::vector<std::string> candidate_paths(std::string_view uid, QosClass qos,
                                          std::string_view kubelet_root);
 

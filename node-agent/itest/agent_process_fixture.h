@@ -57,7 +57,7 @@ class AgentProcessFixture : public ::testing::TestWithParam<CgroupVersion> {
   // Until the program has begun: before that a signal meets the process that is to become it.
   bool has_begun();
   std::string log_text() const;
-  // The answer of the program that was started last, on its own port: head and body; "" = nothing.
+  // Asks the program that was started last, on its port; returns head and body, "" = nothing.
   std::string get(const std::string& path) const;
 
   // Runs the agent's program with these arguments, as a shell reads them.

@@ -41,7 +41,7 @@ class FakeKernel {
   // Returns a handle of that cgroup, which is made if it is new. The kernel must outlive it.
   std::shared_ptr<Freezer> open(const std::string& name);
 
-  // "freeze a", "thaw a", in the order of the writes, failed ones with "!" behind; cleared on read.
+  // Takes "freeze a", "thaw a" in the order of the writes; a failed one has a "!" behind it.
   std::vector<std::string> take_log();
 
   IoResult write(const std::string& name, FreezeRequest wanted);

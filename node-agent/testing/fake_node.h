@@ -30,7 +30,7 @@ class FakeNode {
   kube::Pod& pod(const std::string& name) { return pods_.at(name); }
   void remove_pod(const std::string& name) { pods_.erase(name); }
 
-  // The next revision: lists the pods, in this order, each by "name" of its job of the same name.
+  // Makes the next revision: lists the pods in this order, each by "name" of its job of that name.
   kube::NodeTimetable timetable(const std::vector<std::string>& pods,
                                 std::vector<timetable::PodSet> cycle);
   void publish(const kube::NodeTimetable& timetable);

@@ -107,7 +107,7 @@ struct SlotPod {
   explicit SlotPod(std::shared_ptr<const kube::Pod> that);
   // `known`: what was in the slot before, which may be an older version of that pod.
   SlotPod(std::shared_ptr<const kube::Pod> that, const SlotPod& known);
-  // One of which it is stored that it has succeeded, and whose object is gone.
+  // Makes a pod that is stored as succeeded and whose object is gone.
   static SlotPod known_success();
 
   // Returns what is left of it when its object is gone.

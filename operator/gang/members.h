@@ -37,7 +37,7 @@ class Members {
   };
   Members(int completions, const Stored& stored, int places);
 
-  // The index of the pod at each place. Places that no index was left for are not among them.
+  // Returns the index of the pod at each place. Places for which no index was left are missing.
   const std::vector<int>& at_places() const { return members_; }
   std::optional<int> place_of(int index) const;
   bool has_succeeded(int index) const;

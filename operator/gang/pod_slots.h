@@ -44,8 +44,8 @@ struct JobIdentity {
 std::string pod_name(const JobIdentity& job, int index);
 std::string pod_name(std::string_view job, std::string_view uid, std::int64_t starts, int index);
 
-// One pod per node, or one per task with PerTask (CPUs and memory of a node shared out evenly).
-// kInvalidArgument when the allocation is not what encode_allocation writes.
+// Returns one pod per node, or one per task with PerTask (CPUs and memory of a node shared out
+// evenly). kInvalidArgument when the allocation is not what encode_allocation writes.
 base::Result<std::vector<PodSlot>> pod_slots(const JobIdentity& job,
                                              const kube::Allocation& allocation,
                                              kube::PodPolicy policy);

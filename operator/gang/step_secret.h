@@ -31,8 +31,8 @@ std::vector<std::string> host_names(const std::vector<std::string>& nodes);
 // may share a node: each start of one has a Service of its own, "<job>-<task>-<hash>".
 std::string service_name(const JobIdentity& job, bool is_batch);
 
-// "<job>-<hash>-steps", of a task of an array "<job>-<task>-<hash>-steps": new at each start, and
-// the same for each leader.
+// Returns "<job>-<hash>-steps", of a task of an array "<job>-<task>-<hash>-steps": new at each
+// start, and the same for each leader.
 std::string step_secret_name(const JobIdentity& job);
 // Owned by the Job. `key` is of 32 bytes, as base64 has them.
 nlohmann::json build_step_secret(const std::string& ns, const JobIdentity& job,

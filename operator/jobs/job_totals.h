@@ -43,7 +43,7 @@ class JobTotals {
 
   // From when a job may start, or its submission, to its first start.
   const std::map<Series, WaitTimes>& waits() const { return waits_; }
-  // The time of each run that has ended, without the time that it was suspended.
+  // Returns the time of each run that has ended, without the time that it was suspended.
   const std::map<Series, WaitTimes>& runs() const { return runs_; }
   // By state: "Completed", "Failed", …
   const std::map<std::string, std::int64_t>& ends() const { return ends_; }
@@ -51,7 +51,7 @@ class JobTotals {
   const std::map<std::string, std::int64_t>& preemptions() const { return preemptions_; }
   // By cause: "preemption", "user", "node", "pod".
   const std::map<std::string, std::int64_t>& requeues() const { return requeues_; }
-  // The time that victims had run before they were requeued or canceled.
+  // Returns the time that victims had run before they were requeued or canceled.
   double preempted_cpu_seconds() const { return preempted_cpu_seconds_; }
   // Time of runs that have ended, by the account that the job asks for, "" = none.
   const std::map<std::string, double>& account_cpu_seconds() const { return account_cpu_seconds_; }

@@ -79,7 +79,7 @@ class NodeBook {
   // Returns news of the nodes that changed since the last call, in the order of their names. Cost:
   // these nodes.
   News take_news(const sched::Configuration& configuration, const OperatorParameters& parameters);
-  // Nodes of which needs_timetable may be another than when this was called last.
+  // Returns the nodes of which needs_timetable may be another than when this was called last.
   std::set<std::string> take_asked() { return std::exchange(asked_changed_, {}); }
   // Returns true if the capacity of partitions may have changed since the last count().
   bool is_uncounted() const { return is_uncounted_; }

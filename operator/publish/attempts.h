@@ -24,7 +24,7 @@ class Attempts {
 
   bool is_under_way() const { return under_way_; }
   bool may_begin(base::Instant now) const { return !under_way_ && not_before_ <= now; }
-  // When may_begin holds; kNever while one is under way, since its outcome will tell.
+  // Returns when may_begin holds; kNever while one is under way, since its outcome will tell.
   base::Instant due() const { return under_way_ ? base::kNever : not_before_; }
 
   void begin() { under_way_ = true; }

@@ -47,7 +47,7 @@ class InformBudget {
   void queue(const Order& order, base::Instant at, base::Instant now);
   // Returns the name whose turn it is, and ends that turn.
   std::optional<std::string> take_first();
-  // One whose `at` has come; it must be queued again, since its priority may be another now.
+  // Takes one whose `at` has come; it must be queued again, since its priority may be another now.
   std::optional<std::string> take_later(base::Instant now);
 
   base::Instant next_due(base::Instant now) const;

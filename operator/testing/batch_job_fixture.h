@@ -41,7 +41,7 @@ class BatchJobFixture : public ::testing::Test {
 
   void create(const nlohmann::json& object) { create(world_, object); }
   kube::BatchJob get(const std::string& name) { return get(world_, name); }
-  // "True: Reason: message"; "" if the Job does not have it.
+  // Returns "True: Reason: message"; "" if the Job does not have it.
   std::string condition(const std::string& name, std::string_view type);
   // Lets time pass until the Job is finished; false if that takes longer than `limit`.
   bool ends(const std::string& name, base::Duration limit = std::chrono::minutes{5});

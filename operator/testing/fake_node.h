@@ -63,7 +63,7 @@ class FakeNode {
   void open(const std::string& reason);
 
   const std::string& name() const { return options_.name; }
-  // "t: a and b ran together on n1", … since the start.
+  // Returns "t: a and b ran together on n1", … since the start.
   const std::vector<std::string>& overlaps() const { return overlaps_; }
   // Returns the time that the pod has run.
   base::Duration ran(const std::string& pod) const;
@@ -86,7 +86,7 @@ class FakeNode {
   bool initialize(Process& process);
   void start(Process& process);
   void finish(Process& process, int exit_code, const std::string& reason);
-  // Those that the pod has, and whether it is ready.
+  // Returns the conditions of the pod, with the given readiness.
   nlohmann::json conditions_of(const Process& process, bool is_ready) const;
   void pass_time(base::Instant from, base::Instant to);
   bool is_frozen(const Process& process, base::Instant t) const;

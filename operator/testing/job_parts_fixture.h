@@ -44,11 +44,11 @@ class JobPartsFixture : public testing::Test {
   kube::Pod pod_of(const JobRecord& job, int slot, base::Instant since) const;
   void show(JobRecord& job, const kube::Pod& pod);
 
-  // "True Accepted" and the like, of the wanted status; "" if it has no such condition.
+  // Returns "True Accepted" and the like, of the wanted status; "" if it has no such condition.
   static std::string says(const JobRecord& job, std::string_view type);
   // Returns the names of the writes that were asked for since the last call.
   std::string asked();
-  // The reasons of the Kubernetes Events since the last call, and of those that are warnings.
+  // Returns the reasons of Kubernetes Events since the last call, and of those that are warnings.
   std::string told();
   std::string warned();
   // Returns the number of events that the scheduler got since the last call.

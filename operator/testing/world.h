@@ -139,7 +139,7 @@ class World {
 // Objects as a user would write them.
 nlohmann::json linear_config(const std::string& slice = "30s");
 nlohmann::json partition(const std::string& name, const nlohmann::json& spec);
-// The spec of the default partition, where up to four jobs take turns; `more` is merged into it.
+// Makes the spec of the default partition, with turns of up to four jobs; merges `more` into it.
 nlohmann::json force(const std::string& nodes = "n[12-16]");
 nlohmann::json force(const std::string& nodes, const nlohmann::json& more);
 // Makes a job of `nodes` nodes whose program runs for `work` ("" = forever).

@@ -34,8 +34,8 @@ DeviceResources device_requests(const kube::PodSpec& spec);
 sched::Devices devices_of(const kube::Node& node, const DeviceResources& foreign,
                           const kube::DevicesConfig& config);
 
-// The resources by which a pod on that node asks for these devices. Null, or a node that has lost
-// some of them meanwhile: it asks for them all the same, so that kube-scheduler does not bind it.
+// Returns the resources by which a pod on that node asks for these devices. It asks for all of them
+// even if the node is null or has lost some, so that kube-scheduler does not bind it.
 DeviceResources resources_of(const std::vector<kube::JobDevice>& devices, const kube::Node* node,
                              const kube::DevicesConfig& config);
 

@@ -87,7 +87,7 @@ class Ends {
   // A job's expected end: start + time limit, a year if it has none (8.1). Time that it does not
   // run while others have their turn is added as far as it is known.
   base::Instant expected_end(const Job& job) const;
-  // The same as guess(End) of an allocated job that is not completing.
+  // Returns the same as guess(End) of an allocated job that is not completing.
   base::Instant guess(const Job& job) const {
     return guess({.at = expected_end(job), .order = job.table_order, .job = &job});
   }

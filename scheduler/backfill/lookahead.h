@@ -107,7 +107,7 @@ class Lookahead {
   // Returns how nodes ripen for such a job; null for others. Valid until the books change.
   Ripening* ripening(const Job& job, PartitionIndex partition);
 
-  // Nodes of the partition that fit the job's shape and constraint. Valid until the next call.
+  // Returns nodes of the partition that fit the job's shape and constraint, until the next call.
   const NodeSet& could_ever_use(const Job& job, PartitionIndex partition) {
     return placement_.could_ever_use(job, partition);
   }

@@ -46,8 +46,8 @@ class RowRooms {
   // Returns how many must be gone at least, whichever nodes of the partition are in question; one
   // more than there are ends if all are too few. REQUIRES: not may_fit_now(); the ends are read.
   std::size_t least_gone_in_partition(const Asked& asked);
-  // The same for the nodes in question, and if more must be gone than end by `until`, one more than
-  // end by then. `least`: it is known to be no fewer.
+  // Returns the same for the nodes in question, and if more must be gone than end by `until`, one
+  // more than end by then. `least`: it is known to be no fewer.
   std::size_t least_gone(const Asked& asked, std::size_t least,
                          std::optional<base::Instant> until);
   // Returns true if the room changes when this job is stopped, or must end: what is known counts

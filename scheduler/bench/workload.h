@@ -63,7 +63,7 @@ inline sched::PartitionConfig partition(const std::string& name,
   return config;
 }
 
-// All partitions over all nodes; the first is the default one.
+// Returns all partitions over all nodes; the first is the default one.
 inline Setup setup(int nodes, sched::SelectType select,
                    std::vector<sched::PartitionConfig> partitions) {
   Setup made{.nodes = nodes, .configuration = {}};
@@ -79,7 +79,7 @@ inline Setup setup(int nodes, sched::SelectType select,
   return made;
 }
 
-// The same on nodes as Kubernetes has them, where jobs get memory: 1,000 MiB for each CPU.
+// Returns the same on nodes as Kubernetes has them, where jobs get memory: 1,000 MiB for each CPU.
 inline Setup on_labelled_nodes(Setup made) {
   made.labelled = true;
   made.configuration.cluster.memory = true;

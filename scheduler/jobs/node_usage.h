@@ -43,12 +43,12 @@ class NodeUsage {
   // Returns the nodes on which a job is completing, and has something left: no new job (R2.1).
   const NodeSet& completing() const { return completing_; }
   bool any_completing() const { return completing_count_ > 0; }
-  // Nodes that take no more pods (NodeSpec::pods_max); what the others still take.
+  // Returns the nodes that take no more pods (NodeSpec::pods_max); what the others still take.
   const NodeSet& full() const { return full_; }
   bool any_full() const { return full_count_ > 0; }
   std::optional<int> pods_left(NodeIndex node) const;
-  // Nodes of which a job holds all memory because it asked for none (R5.3), and that job; null if
-  // there is none. For sentences: selectors have the books of memory.
+  // Returns the nodes of which a job holds all memory because it asked for none (R5.3), and that
+  // job; null if there is none. For sentences: selectors have the books of memory.
   const NodeSet& memory_taken() const { return memory_taken_; }
   const Job* memory_holder(NodeIndex node) const;
   // The node may take another number of pods.

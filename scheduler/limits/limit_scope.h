@@ -53,8 +53,8 @@ struct LimitScope {
     }
     return std::nullopt;
   }
-  // The same for limits on groups: the first QOS that has one, or else each association that has
-  // one, until visit returns something.
+  // Visits limits on groups: the first QOS that has one, or else each association that has one,
+  // until visit() returns something.
   template <typename Get, typename Visit>
   auto groups(const Get& get, const Visit& visit) const
       -> decltype(visit(LimitHolder{}, *get(Limits{}))) {

@@ -42,7 +42,7 @@ class AccountTree {
   const Association& operator[](AssociationIndex index) const { return all_[index.index()]; }
   const std::vector<Association>& all() const { return all_; }
   std::optional<AssociationIndex> find_account(std::string_view name) const;
-  // The user in that account; with an empty name in its default account. nullopt = there is none.
+  // Finds the user in that account; with an empty name in its default account. nullopt = none.
   std::optional<AssociationIndex> find_user(std::string_view user, std::string_view account) const;
   // Calls visit(index) for it and all above it, the root last.
   template <typename Visit>

@@ -98,7 +98,7 @@ class Cluster {
   const std::vector<PartitionIndex>& partitions() const { return partition_order_; }
   int partition_slots() const { return static_cast<int>(partitions_.size()); }
   std::optional<PartitionIndex> find_partition(std::string_view name) const;
-  // The same, and a removed one for a name without partition.
+  // Returns the same, and a removed one for a name without partition.
   PartitionIndex known_partition(const std::string& name);
   std::optional<PartitionIndex> default_partition() const { return default_partition_; }
   bool exists(PartitionIndex index) const {

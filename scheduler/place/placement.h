@@ -87,7 +87,7 @@ class Placement {
       : cluster_{cluster}, groups_{groups}, usage_{usage}, allocated_{allocated} {}
 
   PlacementOutcome place(Selector& selector, const PlacementRequest& request);
-  // The base: step 1. Valid until the next call.
+  // Returns the base: step 1. Valid until the next call.
   const NodeSet& could_ever_use(const Job& job, PartitionIndex partition) {
     find_base(job, partition);
     return base_.nodes;

@@ -37,7 +37,7 @@ class FairShare {
   std::int64_t factor_ppb(AssociationIndex user);
   // Returns the part of the whole cluster that is due to it, in billionths.
   std::int64_t shares_ppb(AssociationIndex index) const { return shares_ppb_[index.index()]; }
-  // The part of all usage, in billionths; the effective one counts under the classic rule.
+  // Returns the part of all usage, in billionths; the effective one counts under the classic rule.
   std::int64_t usage_ppb(AssociationIndex index) const;
   std::int64_t effective_usage_ppb(AssociationIndex index);
 

@@ -42,7 +42,7 @@ PriorityFactors priority_factors(const Cluster& cluster, const PriorityTotals& t
 Priority weighted_sum(const PriorityParameters& parameters, const PriorityFactors& factors,
                       std::int32_t nice);
 
-// The same in parts, in millionths: what changes with the time alone, and the rest.
+// Returns the same in parts, in millionths: what changes with the time alone, and the rest.
 std::int64_t age_term(const PriorityParameters& parameters, base::Duration waited);
 std::int64_t fair_share_term(const PriorityParameters& parameters, std::int64_t fair_share_ppb);
 std::int64_t other_terms(const PriorityParameters& parameters, const PriorityFactors& factors,

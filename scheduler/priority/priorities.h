@@ -62,7 +62,7 @@ class Priorities {
   void charge(Job& job);
   // Keeps charged ends: take_charged_ends() is called.
   void keep_ends() { keeps_ends_ = true; }
-  // The jobs that were charged at their ends since the last call, for all of their run time.
+  // Takes the jobs that were charged at their ends since the last call, for all of their run time.
   std::vector<JobCharged> take_charged_ends() { return std::exchange(charged_ends_, {}); }
   // Returns the end of the period, nullopt = nothing to work out then.
   std::optional<base::Instant> next_due() const;

@@ -26,7 +26,7 @@ class Driver {
 
   // Whether this input's command ends the job at once (cancel, requeue of an allocated job).
   bool commanded(sched::JobId job) const { return commanded_ == job || commanded_ == job.array(); }
-  // The jobs that this input has ended by the loss of a node. The caller tells when they are gone.
+  // Returns jobs that this input has ended by the loss of a node; the caller reports when they go.
   const std::vector<sched::JobId>& lost() const { return lost_; }
 
   const sched::NodeSpec& node(const std::string& name) const;

@@ -62,7 +62,7 @@ class Driver {
   JobView view(JobId id) const;
   JobView view(std::int64_t id) const { return view(JobId{id}); }
   std::vector<std::string> nodes_of(std::int64_t id) const;
-  // "R", "S", "PD" or the terminal state's first letters; and the run time in whole seconds.
+  // Returns "R", "S", "PD" or a terminal state's first letters; and the run time in whole seconds.
   std::string state(std::int64_t id) const;
   std::vector<Decision> take_log() { return std::exchange(log_, {}); }
   const std::map<NodeIndex, NodePlan>& published() const { return published_; }

@@ -68,7 +68,7 @@ class EndsWorld : public PassWorld {
     return text;
   }
 
-  // The nodes that a pending job would get of these with these books; "-" = it does not fit.
+  // Returns which of these nodes a pending job would get with these books; "-" = it does not fit.
   std::string chosen(Chooser& of_books, const Job& job, const NodeSet& nodes) {
     const PartitionIndex partition = job.queued.in.front().partition;
     const auto found = placement.will_run(

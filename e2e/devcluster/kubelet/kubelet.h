@@ -89,7 +89,7 @@ class Kubelet {
   // Ends a wait in step().
   void wake();
 
-  // The node's directory in the cgroup hierarchy: what its agent takes for the root of kubepods.
+  // Returns the node's directory of cgroups, which its agent takes for the root of kubepods.
   std::string node_cgroup(std::string_view node) const;
 
   // The node disappears, or is there again (with kPoweredOff: rebooted, its pods have failed). The

@@ -66,7 +66,7 @@ base::Result<std::vector<std::string>> container_environment(
     const kube::Pod& pod, const kube::Container& container, const DownwardFacts& facts,
     const std::vector<std::pair<std::string, std::string>>& base_environment, KeyLookup& lookup);
 
-// "$(NAME)" replaced by its value, "$$" by "$", an unknown name left as it is.
+// Returns "$(NAME)" replaced by its value, "$$" by "$", an unknown name left as it is.
 // SOURCE: kubernetes.io "Define Dependent Environment Variables".
 std::string expand_references(std::string_view text,
                               const std::map<std::string, std::string>& variables);

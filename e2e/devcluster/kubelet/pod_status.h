@@ -28,7 +28,7 @@ struct NodeSpec {
   std::int32_t gpus = 0;  // of nvidia.com/gpu: said and counted, there are none
 };
 
-// A Node that is Ready. Pods get addresses below 127.0.0.0/8: they are processes of this machine.
+// Makes a Node that is Ready. Pods, processes of this machine, get addresses in 127.0.0.0/8.
 nlohmann::json node_object(const NodeSpec& node, base::Instant now);
 
 // Merge patch of the Ready condition: True with KubeletReady, or Unknown as the node lifecycle

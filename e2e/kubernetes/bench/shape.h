@@ -18,7 +18,7 @@ struct Shape {
 
   int pods() const { return jobs * pods_per_job; }
   std::string name() const { return std::to_string(jobs) + " x " + std::to_string(pods_per_job); }
-  // A scale-th of the pods: fewer jobs, and smaller ones only when there is but one.
+  // Returns a scale-th of the pods: fewer jobs, and smaller ones only when there is but one.
   Shape scaled(int scale) const {
     const int fewer = std::max(1, jobs / scale);
     return {fewer, std::max(1, pods() / scale / fewer)};

@@ -23,11 +23,11 @@ class BatchJobs : public Cluster {
   std::vector<json> pods_of(const std::string& name);
   int count(const std::string& name, const char* counter) { return status(name).value(counter, 0); }
   void wait_active(const std::string& name, int pods);
-  // The real kubectl's view of the end.
+  // Returns the real kubectl's view of the end.
   Output wait_for(const std::string& name, const std::string& type);
   void expect_gone(const std::string& name);
 
-  // The object with this cluster's image and the test's partition in place of those that it names.
+  // Returns the object with this cluster's image and the test's partition in place of its own.
   json as_own(json object) const;
   // The objects of a file of examples/batch-jobs, as_own(), and with what `change` makes of each.
   void apply_example(const std::string& file, const std::function<void(json&)>& change = {});

@@ -120,7 +120,7 @@ class Cluster : public scenarios::Cluster {
 
   // --- the machines: `place` is 1, 2 or 3 ---
   static std::string node(int place);
-  // A hostlist: nodes(2, 3) is "n[2-3]" where the first is n1.
+  // Returns a hostlist: nodes(2, 3) is "n[2-3]" where the first is n1.
   static std::string nodes(int from, int to);
   static std::string node_path(int place) { return "/api/v1/nodes/" + node(place); }
   bool node_is_ready(int place);

@@ -22,7 +22,7 @@ class TwoGangs : public Cluster {
   void expect_nobody_noticed();
   // The same for what disturbs them for a moment, as it may: from now on nothing does.
   void expect_turns_again();
-  // The pod of either gang on the node at a moment when it is frozen.
+  // Returns the pod of either gang on the node at a moment when it is frozen.
   json frozen_pod_on(const std::string& node);
   // It starts on all nodes, and goes: who is needed for that works.
   void run_third_gang();

@@ -49,7 +49,7 @@ class HttpsFrontEnd {
   // Makes "Authorization: Bearer TOKEN" this user.
   void add_token(const std::string& token, const User& user);
 
-  // A kubeconfig with a client certificate for this user, all data inside; valid for a year.
+  // Makes a kubeconfig with a client certificate for this user, all data inside; valid for a year.
   base::Result<std::string> kubeconfig(const User& user = {}) const;
   // Writes it with mode 0600, replacing the file at once; makes missing folders.
   base::Status write_kubeconfig(const std::string& path, const User& user = {}) const;

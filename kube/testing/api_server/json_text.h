@@ -24,7 +24,7 @@ Outcome<nlohmann::json> apply_patch(const nlohmann::json& object, bool is_custom
                                     std::string_view patch, std::string_view content_type,
                                     std::vector<std::string>& duplicates);
 
-// "application/json; charset=utf-8" → "application/json".
+// Makes "application/json" of "application/json; charset=utf-8".
 std::string media_type(std::string_view content_type);
 
 }  // namespace devcluster

@@ -15,7 +15,7 @@ namespace devcluster {
 // thread-safe; guarded by the API server's lock.
 class OpenApi {
  public:
-  // "" = the index at /openapi/v3; otherwise "api/v1" or "apis/GROUP/VERSION". nullopt: not served.
+  // Returns "api/v1" or "apis/GROUP/VERSION"; for "" the index at /openapi/v3. nullopt: not served.
   std::optional<std::string> document(const ResourceRegistry& registry, const std::string& path);
 
  private:

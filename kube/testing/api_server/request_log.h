@@ -39,7 +39,7 @@ class RequestLog {
   // create, update, patch, delete and deletecollection are logged one by one too.
   void record(WriteRecord record);
   const std::map<RequestKind, std::int64_t>& counts() const { return counts_; }
-  // Those at or after `since`, oldest first, as far as they are kept.
+  // Returns the writes at or after `since`, oldest first, as far as they are kept.
   std::vector<WriteRecord> writes_since(base::Instant since) const;
   void clear();
 

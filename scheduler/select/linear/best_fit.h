@@ -45,7 +45,7 @@ class CpuSums {
   bool uniform_ = true;
 };
 
-// The chosen nodes by ascending rank, or nothing. Cost: O(nodes / 64 + runs × rounds + chosen).
+// Chooses nodes, by ascending rank, or nothing. Cost: O(nodes / 64 + runs × rounds + chosen).
 std::optional<std::vector<int>> best_fit(const CpuSums& cpus, const BestFitRequest& request);
 
 }  // namespace sched::linear

@@ -55,7 +55,7 @@ class World {
   Placed ask(const Ask& ask);
   // Asks the same as if these jobs had never been.
   Placed ask_without(const std::set<std::string>& gone, const Ask& ask);
-  // The same in a trial that removes these jobs in this order and puts the last `back_count` back.
+  // Asks in a trial that removes these jobs in this order and puts the last `back_count` back.
   Placed ask_in_trial(const std::vector<std::string>& gone, int back_count, const Ask& ask);
   // Starts the job at once where it fits without victims; returns ask(…).where.
   std::string start(const std::string& name, const Ask& ask);
