@@ -72,7 +72,7 @@ struct [[nodiscard]] Error {
   friend bool operator==(const Error&, const Error&) = default;
 };
 
-// The most frequent error of readers.
+// Makes the most frequent error of readers.
 inline Error invalid_argument(std::string message) {
   return {Code::kInvalidArgument, std::move(message)};
 }

@@ -14,8 +14,8 @@ inline constexpr std::size_t kScenarioBytesMax = 64U << 20U;
 inline constexpr std::size_t kScenarioNodesMax = 65'536;
 inline constexpr std::size_t kScenarioInputsMax = 1'000'000;
 
-// An unknown key, an impossible value, a reference to a job that was not submitted before: the
-// error names file, line and key and says what is allowed. `file` is only for messages. Pure.
+// Reads a scenario. An error, for example about an unknown key or an impossible value, names file,
+// line and key and says what is allowed. `file` is only for messages. Pure.
 base::Result<simulate::Scenario> read_scenario(std::string_view text, const std::string& file);
 
 }  // namespace cli

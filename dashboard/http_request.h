@@ -19,7 +19,7 @@ struct HttpRequest {
   std::map<std::string, std::string> headers{};  // names in lower case
   std::string body{};
 
-  // "" if there is none.
+  // Both return "" if there is none.
   std::string header(const std::string& name) const;
   std::string parameter(const std::string& name) const;
 };

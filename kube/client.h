@@ -161,7 +161,7 @@ class Client {
   template <ApiObject T>
   base::Result<T> patch_status(const ObjectKey& key, const nlohmann::json& merge_patch,
                                const PatchOptions& options = {}) const;
-  // The status's difference from -> to as a merge patch, sent under from's UID and, if
+  // Sends the status's difference from -> to as a merge patch, under from's UID and, if
   // `check_version`, its resourceVersion. Writes nothing and returns `from` when equal.
   template <ApiObject T>
   base::Result<T> patch_status_from(const T& from, const T& to, bool check_version = true) const;

@@ -85,7 +85,7 @@ base::Result<TransportConfig> load_kubeconfig(const std::string& path,
 base::Result<TransportConfig> load_kubeconfigs(std::string_view list,
                                                const ConfigOverrides& overrides = {});
 
-// The same from text; `directory` is what relative paths are relative to, `path` is for messages.
+// Does the same from text; relative paths are relative to `directory`, `path` is for messages.
 base::Result<TransportConfig> parse_kubeconfig(std::string_view text, const std::string& path,
                                                const std::string& directory,
                                                const ConfigOverrides& overrides = {});

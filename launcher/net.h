@@ -25,7 +25,7 @@ base::Result<std::string> resolve(const std::string& name);
 // Opens a socket that is being connected, and does not block.
 base::Result<int> connect_to(const std::string& address, std::uint16_t port);
 
-// 16 random bytes in hexadecimal digits; "" if the kernel has none.
+// Returns 16 random bytes in hexadecimal digits; "" if the kernel has none.
 std::string random_text();
 
 // Opens a socket that listens at a name of the abstract name space, so no folder must be

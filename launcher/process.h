@@ -62,7 +62,7 @@ bool write_all(int fd, std::string_view bytes);
 // Returns a wait status as a shell has it: the exit code, or 128 + signal.
 int shell_code(int wait_status);
 
-// The names in a folder but for hidden ones; none if it cannot be read.
+// Returns the names in a folder but for hidden ones; none if it cannot be read.
 std::vector<std::string> names_in(const std::string& folder);
 // Returns the text of the file; "" if it cannot be read.
 std::string text_of_file(const std::string& path);

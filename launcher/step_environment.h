@@ -24,10 +24,10 @@ struct JobNodes {
 // not go together, the job has one node.
 JobNodes job_nodes(const Environment& environment);
 
-// "4(x2),1" -> 4, 4, 1. Empty: not such a list.
+// Reads "4(x2),1" as 4, 4, 1. Empty: it is not such a list.
 std::vector<std::uint32_t> read_per_node_list(std::string_view text);
 
-// How a step is named to its tasks by PMI: "1001.0".
+// Returns the name by which PMI gives tasks their step: "1001.0".
 std::string pmi_job(const StepRequest& request, std::uint32_t step_id);
 
 // Returns what the launcher of layout.nodes[place] runs of a step.

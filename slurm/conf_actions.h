@@ -25,9 +25,9 @@ struct ConfKey {
   base::Status (*action)(T& target, std::string_view key, std::string_view value);
 };
 
-// "Foo: not supported yet; leave it out".
+// Makes "Foo: not supported yet; leave it out".
 base::Error not_supported(const std::string& what);
-// `word` is none of `allowed`, which the message lists.
+// Makes the error for a `word` that is none of `allowed`, which the message lists.
 base::Error unknown_word(std::string_view what, std::string_view word,
                          std::span<const std::string_view> allowed);
 inline base::Error unknown_word(std::string_view what, std::string_view word,
@@ -35,7 +35,7 @@ inline base::Error unknown_word(std::string_view what, std::string_view word,
   return unknown_word(what, word, std::span{allowed.begin(), allowed.size()});
 }
 
-// A feature that is not there may be named with the value that means its absence.
+// Accepts the value that means the absence of a feature that is not there.
 template <typename T>
 base::Status absent_feature(T&, std::string_view key, std::string_view value) {
   for (const std::string_view none : {"priority/basic", "topology/none", "topology/flat",
@@ -194,8 +194,8 @@ base::Status set_memory_limit(std::optional<sched::MemoryMiB>& field,
                               const std::optional<sched::MemoryMiB>& other, std::string_view key,
                               std::string_view value);
 
-// The four keys of a level. Each passes its counterpart (per node, per CPU), so that the second of
-// two is refused, also when a DEFAULT line has set the first.
+// Reads the four keys of a level. Each passes its counterpart (per node, per CPU), so that the
+// second of two is refused, also when a DEFAULT line has set the first.
 template <typename T>
 base::Status default_memory_per_cpu(T& t, std::string_view key, std::string_view value) {
   return set_memory_limit(t.default_memory.per_cpu, t.default_memory.per_node, key, value);

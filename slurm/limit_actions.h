@@ -12,8 +12,8 @@
 
 namespace slurm {
 
-// A list such as cpu=8,mem=2G. It replaces the list before: resources that it leaves out have no
-// limit.
+// Reads a list such as cpu=8,mem=2G. It replaces the list before: resources that it leaves out have
+// no limit.
 template <sched::TresLimits sched::Limits::*field>
 base::Status tres_limit(sched::Limits& limits, std::string_view key, std::string_view value) {
   base::Result<sched::TresLimits> read = parse_tres_limits(key, value);
@@ -22,7 +22,7 @@ base::Status tres_limit(sched::Limits& limits, std::string_view key, std::string
   return {};
 }
 
-// A number of jobs; −1 sets none. Zero is a limit, too: no job may be there.
+// Reads a number of jobs; −1 sets none. Zero is a limit, too: no job may be there.
 template <std::optional<int> sched::Limits::*field>
 base::Status count_limit(sched::Limits& limits, std::string_view key, std::string_view value) {
   (limits.*field).reset();

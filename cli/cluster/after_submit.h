@@ -25,7 +25,7 @@ bool is_outage(const base::Error& error);
 base::Result<kube::Job> wait_for_number(const Session& session, const kube::Job& submitted,
                                         Output output, Speaker speaker = kSubmitSpeaker);
 
-// The same for who must have a number: a job that has none by then is deleted (kUnavailable).
+// Waits for a number, too, and deletes a job that has none by then (kUnavailable).
 base::Result<kube::Job> number_or_take_back(const Session& session, const kube::Job& submitted,
                                             Output output, Speaker speaker = kSubmitSpeaker);
 

@@ -38,7 +38,7 @@ class TakenSignals {
 base::Result<std::optional<kube::Pod>> first_pod(const Session& session, const kube::Job& job,
                                                  std::optional<int> task = std::nullopt);
 
-// One word of the launcher in that pod (launcher/join.h). Returns its exit code; what it says goes
+// Asks the launcher in that pod (launcher/join.h). Returns its exit code; what it says goes
 // to `output.err`. Blocks while the pod is frozen; a signal ends that (kCancelled), and so does the
 // time `until` of the session's monotonic clock (kTimeout): the launcher may hear it later.
 base::Result<int> ask_launcher(const Session& session, const kube::Pod& pod,

@@ -22,7 +22,7 @@ class WithCluster {
 
   explicit WithCluster(Open open) : open_{std::move(open)} {}
   int operator()(const Use& use) const { return open_(context_, use); }
-  // The same on another cluster: --clusters of Slurm's commands names a context.
+  // Returns the same for another cluster: --clusters of Slurm's commands names a context.
   WithCluster in(const std::string& context) const {
     WithCluster other{open_};
     other.context_ = context;

@@ -17,11 +17,11 @@ base::Result<std::vector<nlohmann::json>> read_manifests(const std::string& path
 // Returns the server's sentence when it refuses.
 base::Status apply_object(kube::Transport& transport, const nlohmann::json& object);
 
-// "/apis/kubegang.io/v1alpha1/namespaces/default/jobs": where objects of its kind and namespace
-// are.
+// Returns the path of objects of its kind and namespace:
+// "/apis/kubegang.io/v1alpha1/namespaces/default/jobs".
 std::string collection_path(const nlohmann::json& object);
 
-// Makes one request; the answer's body, or the error that its status is with the server's sentence.
+// Makes one request; returns the answer's body, or its status as an error, with its sentence.
 base::Result<nlohmann::json> call_api(kube::Transport& transport, kube::Method method,
                                       const std::string& path, const nlohmann::json& body);
 base::Result<nlohmann::json> get_api(kube::Transport& transport, const std::string& path);

@@ -354,7 +354,7 @@ std::string api_version(const ResourceInfo& resource);
 base::Error decode_error(const ResourceInfo& resource, const ObjectMeta& meta,
                          const std::string& failure);
 
-// The parts of each decode<T>.
+// Does the parts of each decode<T>.
 template <ApiObject T>
 base::Result<T> decode_object(const JsonView& object) {
   T out;

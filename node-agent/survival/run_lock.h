@@ -27,10 +27,10 @@ class RunLock {
 
   // Returns true if we hold it now. Never blocks.
   bool try_take();
-  // The same, again and again until `within` has passed: the agent before us may be on its way out,
-  // and a guard holds the lock for as long as it thaws. A signal does not end the wait: if that
-  // agent is gone, what it froze must be thawed before we end. kAlreadyExists with a sentence if
-  // another agent uses the directory.
+  // Tries again and again until `within` has passed: the agent before us may be on its way out, and
+  // a guard holds the lock for as long as it thaws. A signal does not end the wait: if that agent
+  // is gone, what it froze must be thawed before we end. kAlreadyExists with a sentence if another
+  // agent uses the directory.
   base::Status take_within(base::Duration within);
   void give_back();
 

@@ -39,7 +39,7 @@ class ReportRing {
     tail_.store(tail + 1, std::memory_order_release);
     return true;
   }
-  // The main thread only.
+  // For the main thread only.
   std::optional<SwitchReport> pop() {
     const std::size_t head = head_.load(std::memory_order_relaxed);
     if (head == tail_.load(std::memory_order_acquire)) return std::nullopt;

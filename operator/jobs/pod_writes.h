@@ -42,9 +42,9 @@ class PodWrites {
   void end_pods(JobRecord& job, std::optional<base::Instant> kill_at);
   // Ends pods of earlier starts, whatever made them.
   void end_stale_pods(JobRecord& job);
-  // Something of the job may still run.
+  // Returns true if something of the job may still run.
   bool has_pods_left(const JobRecord& job) const;
-  // Where; nullopt if a pod is on no node yet. Cost: O(pods).
+  // Returns where; nullopt if a pod is on no node yet. Cost: O(pods).
   std::optional<std::set<std::string>> nodes_with_pods_left(const JobRecord& job) const;
 
   // Returns the pods to make or to pin for which there is room: a gang's by their slots, gangs in
@@ -54,9 +54,9 @@ class PodWrites {
   // Notes that the answer to the start's commit has the template too: it need not be read again.
   void keep_template(const kube::Job& answer, const std::string& key);
   void answered(TemplateRead&& outcome);
-  // Why the start must be undone, if it has; `outcome.result` is left as it is.
+  // Each returns why the start must be undone, if so; `outcome.result` is left as it is.
   std::optional<StartUndo> answered(const PodCreated& outcome);
-  // The same; notes an adopted pod that no longer exists in GangStart::gone.
+  // Also notes an adopted pod that no longer exists in GangStart::gone.
   std::optional<StartUndo> answered(const PodPinned& outcome);
   void answered(ServiceCreated&& outcome);
   // The same.

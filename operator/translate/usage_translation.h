@@ -8,7 +8,7 @@
 namespace control {
 
 kube::UsageRecordSpec encode_usage(const sched::UsageState& usage, base::Instant taken_at);
-// A list of jobs that cannot be read ends where it cannot.
+// Reads a list of jobs up to the first that cannot be read.
 sched::UsageState decode_usage(const kube::UsageRecordSpec& record);
 
 }  // namespace control

@@ -15,7 +15,7 @@ namespace sched {
 
 class Constraint {
  public:
-  // An empty expression matches everything. kInvalidArgument says where it stopped making sense.
+  // Reads an expression; an empty one matches everything. kInvalidArgument says where it is wrong.
   static base::Result<Constraint> parse(std::string_view expression);
 
   // Returns true if a node with these features may be used at all, brackets and counts apart.

@@ -17,7 +17,7 @@ class BasicPriorities {
   // Restores a job that another scheduler gave this priority, its nice included: later ones get
   // less, as they would if neither had a nice value.
   void restore(const JobRequest& request, Priority priority);
-  // A change of nice from `before` to `after` raises or lowers the priority by the difference, but
+  // Raises or lowers the priority by the difference of the nice values `before` and `after`, but
   // not to 0, which means held (R9.2).
   static Priority with_nice(Priority priority, int before, int after);
 

@@ -10,7 +10,7 @@ namespace sched {
 
 inline constexpr std::int64_t kPriorityMax = 0xffffffffLL;
 
-// A job that is not held has at least priority 1.
+// Returns the value in its bounds: a job that is not held has at least priority 1.
 inline Priority clamped_priority(std::int64_t value) {
   return Priority{static_cast<std::uint32_t>(std::clamp<std::int64_t>(value, 1, kPriorityMax))};
 }

@@ -39,7 +39,7 @@ class EndsWorld : public PassWorld {
     job.time_limit = seconds(end);
     return job;
   }
-  // The same on the first `cores` cores of each node.
+  // Does the same on the first `cores` cores of each node.
   Job& running_on_some(std::int64_t id, const std::string& letters, int cores, double end,
                        const std::string& partition = {}) {
     Job& job = running(id, letters, end, partition);

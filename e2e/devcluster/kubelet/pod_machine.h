@@ -82,9 +82,9 @@ class PodMachine {
   Actions exited(ContainerIndex container, ExitStatus exit, Now now);
   // Again with a shorter grace period: that one counts.
   Actions delete_requested(base::Duration grace, Now now);
-  // Something is due at deadline(), or earlier and nothing is.
+  // To be called at deadline(); an earlier call does nothing.
   Actions tick(Now now);
-  // The node lost power with the pod on it: all that ran has ended, with exit code 255.
+  // Notes that the node lost power with the pod on it: all that ran has ended, with code 255.
   Actions node_rebooted(Now now);
 
   // On the monotonic clock.

@@ -26,9 +26,9 @@ class Launches {
   Launches(const Options& options, const kube::Clock& clock, BenchApi& api, FakeAgents& agents)
       : options_{options}, clock_{clock}, api_{api}, agents_{agents} {}
 
-  // Pods that are not measured: the first ones find a cold API server.
+  // Runs pods that are not measured: the first ones find a cold API server.
   base::Status warm_up();
-  // Into `row`, as far as it came.
+  // Both write into `row`, as far as they come.
   base::Status measure(const Shape& shape, nlohmann::json& row);
   base::Status measure_adopted(const Shape& shape, nlohmann::json& row);
 
