@@ -23,8 +23,8 @@ std::string set(const std::vector<std::string>& values) {
   return options;
 }
 
-// Each value away from its default, so that every branch of the templates is rendered once. A new
-// value of the chart needs a line here.
+// Sets each value away from its default, so that every branch of the templates is rendered once. A
+// new value of the chart needs a line here.
 std::vector<std::string> all_switches() {
   return {
       "commonLabels.team=hpc",

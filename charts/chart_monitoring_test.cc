@@ -14,7 +14,7 @@
 namespace charts {
 namespace {
 
-// Every metric of the programs by its reference, which a test of its own compares with them.
+// Reads every metric of the programs by its reference, which a test of its own compares with them.
 Strings metric_names() {
   Strings names;
   const std::string text = read(KUBEGANG_SOURCE_DIR "/docs/reference/metrics.md");

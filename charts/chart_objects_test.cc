@@ -40,7 +40,7 @@ class ChartObjects : public Chart {
   kube::Client client_{transport_, clock_, sleeper_, {}};
 };
 
-// A Job of the batch group, or those that a CronJob, a JobSet or a step of an Argo workflow makes.
+// Returns the batch Job, or those that a CronJob, a JobSet or a step of an Argo workflow makes.
 std::vector<json> batch_jobs(const json& object) {
   if (object["kind"] == "Job") return {object};
   std::vector<json> jobs;

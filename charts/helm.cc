@@ -65,7 +65,7 @@ HelmRun run_template(const std::string& options, const std::string& ns) {
       " --api-versions admissionregistration.k8s.io/v1beta1/MutatingAdmissionPolicy " + options);
 }
 
-// All objects of a rendering that must succeed; none if it does not, and the test has failed then.
+// Returns the objects of a rendering that must succeed; none if it fails, as the test then has.
 std::vector<nlohmann::json> render(const std::string& options) {
   const HelmRun run = run_template(options);
   EXPECT_EQ(run.exit_code, 0) << options << "\n" << run.output;

@@ -35,7 +35,7 @@ CLI::App* command_named(CLI::App& app, const std::string& name) {
   return found.empty() ? nullptr : found.front();
 }
 
-// Each with its description, which some shells show beside it.
+// Returns each with its description, which some shells show beside it.
 Words commands_of(CLI::App& app) {
   Words words;
   for (const CLI::App* command : app.get_subcommands({})) {
@@ -141,8 +141,8 @@ Question question_for(const std::string& option) {
   return nullptr;
 }
 
-// The same for the options of submit, which are not CLI11's. Null: its value is not known, or the
-// word takes none.
+// Does the same for the options of submit, which are not CLI11's. Null: its value is not known, or
+// the word takes none.
 Question question_of_submit(const std::string& word) {
   if (word == "-p" || word == "--partition") return question_for("partition");
   if (word == "--namespace") return question_for("namespace");

@@ -103,7 +103,7 @@ bool tells_devices(const Json& recording) {
   });
 }
 
-// A step of which nothing was recorded about devices.
+// Returns a step of which nothing was recorded about devices.
 Json without_devices(Json step) {
   if (!step.contains("start")) return step;
   for (Json& start : step["start"]) start.erase("gres");
@@ -310,8 +310,8 @@ Names needed(const RecordingPlay& replay, Names names) {
   return names;
 }
 
-// The quirks that bring the first difference to the end, one after the other: each time the one
-// that gets furthest, or two if no single one gets further. If none does, what is needed of all.
+// Returns quirks that bring the first difference to the end, one after the other: each time the one
+// that gets furthest, or two if no single one does. If none does, what is needed of all.
 Names explain(const RecordingPlay& replay) {
   Names names;
   auto at = replay.first_difference({});

@@ -330,8 +330,8 @@ void add_check_crds(CLI::App& app, Commands& commands) {
   });
 }
 
-// A wrong command line: the sentence, the way to help, exit code 2. The second line can be copied
-// into the shell as it is.
+// Reports a wrong command line: the sentence, the way to help, exit code 2. The second line can be
+// copied into the shell as it is.
 int usage(Output output, const char* command, const base::Error& error) {
   output.err << "kubectl-gang " << command << ": " << error.message << "\n"
              << "Run kubectl-gang " << command << " --help.\n";
@@ -424,8 +424,8 @@ std::vector<std::string> names_of(const std::vector<CLI::App*>& commands) {
   return names;
 }
 
-// A wrong command line, in the style of all other errors. CLI11 names words that it did not expect
-// from the back, so the last one is the first mistake.
+// Reports a wrong command line in the style of all other errors. CLI11 names words that it did not
+// expect from the back, so the last one is the first mistake.
 int parse_error(const CLI::App& app, const std::string& command, const CLI::ParseError& error,
                 Output output) {
   std::string message = error.what();

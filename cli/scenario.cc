@@ -268,8 +268,8 @@ Status Reader::read_node(const YAML::Node& map) {
   return {};
 }
 
-// The cluster's keys, spelled as in slurm.conf. Those of the file come after the defaults and win.
-// Looking for the key at fault reads each key once more, but only in a file that is refused.
+// Reads the cluster's keys, spelled as in slurm.conf. Those of the file come after the defaults and
+// win. Looking for the key at fault reads each key once more, but only in a file that is refused.
 Status Reader::read_conf(const YAML::Node& map) {
   // The recordings were made with these values if a scenario says nothing.
   const std::vector<slurm::KeyValue> defaults = {{"SchedulerType", "sched/builtin"},
@@ -300,8 +300,8 @@ Status Reader::read_conf(const YAML::Node& map) {
   return {};
 }
 
-// The partitions, each in the keys of a PartitionName line. The keys are kept as they were written:
-// `scontrol update` later in the file changes some of them, and the rest stays (see
+// Reads the partitions, each in the keys of a PartitionName line. The keys are kept as they were
+// written: `scontrol update` later in the file changes some of them, and the rest stays (see
 // ScenarioInputs). The configuration is complete after the last of them, so legality is checked
 // here.
 Status Reader::read_partitions(const YAML::Node& list) {
@@ -357,7 +357,7 @@ Status Reader::check_configuration(const YAML::Node& partitions) {
   return {};
 }
 
-// The partition that was read last, against those before it and the nodes.
+// Checks the partition that was read last against those before it and the nodes.
 // Compares names pair by pair, since a cluster has dozens of partitions and not thousands.
 Status Reader::check_partitions(const Place& where) const {
   const std::vector<sched::PartitionConfig>& all = scenario_.configuration.partitions;
@@ -377,7 +377,7 @@ Status Reader::check_partitions(const Place& where) const {
   return {};
 }
 
-// Each in sacctmgr's keys. Names must differ, because jobs and partitions refer to them.
+// Reads each in sacctmgr's keys. Names must differ, because jobs and partitions refer to them.
 Status Reader::read_qos(const YAML::Node& list) {
   if (!list.IsSequence()) return at(file_.place(list), "qos: must be a list");
   for (const YAML::Node& map : list) {
@@ -445,7 +445,7 @@ Status Reader::read_accounts(const YAML::Node& list) {
   return {};
 }
 
-// A user with an account of the file, or with acct if none is named.
+// Reads a user with an account of the file, or with acct if none is named.
 Status Reader::read_user(const YAML::Node& map) {
   const base::Result<std::vector<slurm::KeyValue>> keys = file_.key_values(map, "a user", {});
   if (!keys) return keys.error();

@@ -317,8 +317,8 @@ base::Result<simulate::Happening> ScenarioInputs::end(const RawInput& input) con
   return simulate::Happening{simulate::TellEnd{*id, *exit_code, *signal}};
 }
 
-// An input that names only a job: one of six commands, or timeLimit, which is the instant at which
-// Slurm noticed that the job had used up its limit.
+// Reads an input that names only a job: one of six commands, or timeLimit, which is the instant at
+// which Slurm noticed that the job had used up its limit.
 base::Result<simulate::Happening> ScenarioInputs::command(const RawInput& input) const {
   const base::Result<sched::JobId> id = job(input.fields.at(input.kind));
   if (!id) return id.error();

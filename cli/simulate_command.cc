@@ -119,7 +119,7 @@ std::string comparison(const RecordedPast& past, const simulate::Scenario& scena
          row("As simulated", figures_of(served, used, cpus, last - base::Instant{}));
 }
 
-// A scenario that plays by itself: the scheduler makes its own passes and slices, jobs run for as
+// Plays a scenario by itself: the scheduler makes its own passes and slices, jobs run for as
 // long as the file says. The picture first: if it cannot be written, nothing is printed.
 int what_if(const SimulateOptions& options, const std::vector<base::Instant>& at,
             const simulate::Scenario& scenario, const std::optional<RecordedPast>& past,

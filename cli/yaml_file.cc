@@ -33,7 +33,7 @@ base::Result<Entries> YamlFile::entries(const YAML::Node& map, const std::string
   return all;
 }
 
-// The text of a scalar, whatever YAML takes it for: "1:30" and "yes" stay as they are written.
+// Returns a scalar's text, whatever YAML takes it for: "1:30" and "yes" stay as they are written.
 base::Result<std::string> word(const Entry& entry) {
   if (!entry.value.IsScalar()) return at(entry.place, entry.key + ": must be a single value");
   return entry.value.Scalar();

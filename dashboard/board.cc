@@ -6,7 +6,7 @@
 namespace dashboard {
 namespace {
 
-// Names come from objects, so they are written as JSON strings whatever is in them.
+// Writes a name as a JSON string: names come from objects, and anything may be in them.
 std::string quoted(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }

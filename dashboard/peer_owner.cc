@@ -81,7 +81,7 @@ Answer ask_kernel(const LoopbackConnection& connection) {
 
 }  // namespace
 
-// A line: sl local_address rem_address st tx:rx tr:when retrnsmt uid timeout inode …
+// Reads a line: sl local_address rem_address st tx:rx tr:when retrnsmt uid timeout inode …
 std::optional<uid_t> owner_in(std::string_view table, const LoopbackConnection& connection) {
   const std::string local = loopback(connection.client_port);
   const std::string remote = loopback(connection.server_port);

@@ -57,7 +57,7 @@ struct Command {
   Words words{};
 };
 
-// The words as a shell has them, up to a comment, a pipe or a redirection. Nothing is expanded.
+// Returns words as a shell has them, up to a comment, a pipe or a redirection. Expands nothing.
 Words words_of(const std::string& line) {
   Words words;
   std::string word;
@@ -169,8 +169,8 @@ std::vector<Command> all_commands() {
   return all;
 }
 
-// The arguments of our program in a command, as `kubectl gang` has them; nullopt if it is another
-// program's.
+// Returns the arguments of our program in a command, as `kubectl gang` has them; nullopt if it is
+// another program's.
 std::optional<Words> of_our_program(const Words& words) {
   const auto rest = [&](std::size_t from) {
     return Words{words.begin() + static_cast<std::ptrdiff_t>(from), words.end()};

@@ -36,7 +36,7 @@ class HealthServerTest : public testing::Test {
       return base::Duration{};
     });
   }
-  // A connection for each request, as curl and kubelet make them.
+  // Makes a connection for each request, as curl and kubelet make them.
   Response get(const std::string& path) {
     const SystemClock clock;
     auto transport = HttpTransport::create(
@@ -44,7 +44,7 @@ class HealthServerTest : public testing::Test {
     return (*transport)->send({.path = path}).value();
   }
 
-  // A client that does as it likes. Its reads have a limit, so that a test ends.
+  // Connects a client that does as it likes. Its reads have a limit, so that a test ends.
   os::FileDescriptor connect() const {
     os::FileDescriptor socket{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
     sockaddr_in address{};

@@ -261,7 +261,7 @@ TEST(HttpTransport, StopBeforeTheStreamBeginsEndsItToo) {
   EXPECT_EQ(ended.error().code, Code::kCancelled);
 }
 
-// The kernel's timers of this machine's connections to a port: 2 stands for keepalive (proc(5)).
+// Reads the kernel's timers of this machine's connections to a port: 2 means keepalive (proc(5)).
 std::string timers_of(int port) {
   std::ifstream table{"/proc/net/tcp"};
   std::string timers;

@@ -106,8 +106,8 @@ bool LeaderElector::may_take() {
   return !callbacks_.may_hold || callbacks_.may_hold(now - *free_since_);
 }
 
-// The first leader ever, or the first after the Lease was deleted. Its transitions begin at 0;
-// the API server lets only one of several creates succeed.
+// Creates the Lease of the first leader ever, or the first after the Lease was deleted. Its
+// transitions begin at 0; the API server lets only one of several creates succeed.
 LeaderElector::Outcome LeaderElector::create(base::Instant now) {
   // A leader whose Lease is gone does not make a new one: others may have led meanwhile, and the
   // transitions that fence old leaders' writes would begin at 0 again.

@@ -227,7 +227,7 @@ Status connect_by_http(Conversation& proxy_end, const Url& proxy, const Url& tar
   return {};
 }
 
-// The codes of RFC 1928, section 6; 0 is success.
+// Returns the codes of RFC 1928, section 6; 0 is success.
 std::string_view socks_error(unsigned char code) {
   constexpr std::array<std::string_view, 9> kErrors = {"",
                                                        "general failure",

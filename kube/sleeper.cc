@@ -5,7 +5,7 @@
 
 namespace kube {
 
-// A wait on a condition that never comes true, because std::this_thread::sleep_for() cannot be
+// Waits on a condition that never comes true, because std::this_thread::sleep_for() cannot be
 // ended by a stop token. Mutex and variable belong to this call, so any number of threads may
 // sleep.
 base::Status ThreadSleeper::sleep(base::Duration duration, std::stop_token stop) {

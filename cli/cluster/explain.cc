@@ -409,8 +409,8 @@ std::string explanation_json(const Facts& facts) {
   return all.dump(2) + "\n";
 }
 
-// The jobs that a waiting job may wait for, or that a running one takes turns with: those of all
-// namespaces, or of its own if the user may not read the rest. None for any other job, which
+// Reads the jobs that a waiting job may wait for, or that a running one takes turns with: those of
+// all namespaces, or of its own if the user may not read the rest. None for any other job, which
 // saves the largest request. An outlook without other namespaces' jobs is better than none, and the
 // sentence says what is missing.
 base::Result<std::vector<kube::Job>> read_others(const Session& session, const Facts& facts,

@@ -62,10 +62,10 @@ std::optional<base::Instant> next_switch(const Listed& listed, base::Instant now
   return std::nullopt;
 }
 
-// The run time by the timetable: the operator has written how long the pod had run at `asOf`, and
-// the timetable says when it runs since. asOf may lie ahead, because a change is published before
-// it takes effect; then the time until there is subtracted.
-// Example: ran = 60 s as of 12:00:10, turns of 30 s that begin at 12:00:00. At 12:00:05 it is 55 s.
+// Returns the run time by the timetable: the operator has written how long the pod had run at
+// `asOf`, and the timetable says when it runs since. asOf may lie ahead, because a change is
+// published before it takes effect; then the time until there is subtracted. Example: ran = 60 s as
+// of 12:00:10, turns of 30 s that begin at 12:00:00. At 12:00:05 it is 55 s.
 base::Duration run_time_listed(const Listed& listed, base::Instant now) {
   const kube::NodeTimetableSpec& spec = listed.timetable->spec;
   const base::Duration ran = spec.pods[listed.pod].ran;

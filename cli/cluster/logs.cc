@@ -97,7 +97,7 @@ class LogLines {
   std::mutex mu_;
 };
 
-// A pod whose container has not begun has no log yet, which is a 400.
+// Reads a log; a pod whose container has not begun has none yet, which is a 400.
 base::Status read_log(const Session& session, const kube::Pod& pod, bool follow, LogLines& lines) {
   const std::string& container = pod.spec.containers.front().name;
   const std::string path = "/api/v1/namespaces/" + pod.metadata.ns + "/pods/" + pod.metadata.name +

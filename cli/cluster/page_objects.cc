@@ -64,7 +64,7 @@ Json page_stays(const std::vector<PageStay>& stays) {
   return all;
 }
 
-// The tasks that have neither ended nor an entry of their own. Cost: the tasks of the array.
+// Returns tasks that have neither ended nor an entry of their own. Cost: the tasks of the array.
 std::string page_waiting_tasks(const kube::Job& job) {
   auto all = slurm::parse_array("spec.array.tasks", job.spec.array->tasks, kube::kArrayTasksMax);
   if (!all) return "";

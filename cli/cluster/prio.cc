@@ -42,7 +42,7 @@ std::vector<PrioTerm> terms_of(const sched::PriorityParameters& parameters,
           tres("GPUS", "gpus", Tres::kGpu)};
 }
 
-// The scheduler computes them: `standing` has one that was made from the same objects as the
+// Lets a scheduler compute them: `standing` has one that was made from the same objects as the
 // operator's. A job that waits in several partitions has a priority in each (R9.5), hence several
 // lines. Jobs of equal priority keep the order of their numbers.
 // The scheduler makes no pass for this; it only says what it would sort by.

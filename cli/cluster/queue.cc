@@ -216,7 +216,7 @@ base::Status check_names(const Session& session, const std::vector<kube::Job>& j
   return {};
 }
 
-// The list of jobs first, then the timetables of only those nodes that they have.
+// Reads the list of jobs first, then the timetables of only those nodes that they have.
 // One instant for all lines, taken after the list has arrived: a list of thousands of jobs takes a
 // second, and run times that were worked out meanwhile would not agree.
 base::Status print_once(const Session& session, const QueueOptions& options, const std::string& ns,
@@ -329,8 +329,8 @@ std::vector<QueueLine> queue_lines(const std::vector<std::shared_ptr<const kube:
   return lines;
 }
 
-// The narrow form, for a terminal of that many columns; without a terminal nothing is cut, since a
-// pipe has no width.
+// Makes the narrow form, for a terminal of that many columns; without a terminal nothing is cut,
+// since a pipe has no width.
 std::string format_queue(const std::vector<QueueLine>& lines,
                          std::optional<std::size_t> columns_max) {
   return format_narrow(squeue_columns(), queue_rows(lines), columns_max);

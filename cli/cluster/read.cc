@@ -161,7 +161,7 @@ void TimetableReader::read_all() {
   }
 }
 
-// A server before 1.31, or one with an older CRD, answers that it does not support the field.
+// Lists by number. A server before 1.31, or with an older CRD, does not support the field.
 base::Result<std::vector<kube::Job>> list_numbered(const Session& session, const std::string& ns,
                                                    std::int64_t number, Output output,
                                                    const kube::KnownFields* fields) {

@@ -114,7 +114,7 @@ base::Status restore_usage(const Session& session, Standing& standing, Output ou
 
 }  // namespace
 
-// A scheduler in the state in which the operator's is, as far as priorities and shares need it:
+// Makes a scheduler in the operator's state, as far as priorities and shares need it:
 // 1. jobs and nodes, if jobs are asked for
 // 2. the policies that are in force
 // 3. the configuration, the nodes, the waiting jobs and the usage go into the scheduler, in the

@@ -324,8 +324,8 @@ void set_devices(const sched::JobRequest& request, kube::JobResources& resources
   if (per_gpu.memory.value() > 0) resources.memory_per_gpu = bytes(per_gpu.memory);
 }
 
-// The reverse of the operator's translation from a Job to a request: a field that is set here must
-// be read there, or the option is lost without a word.
+// Does the reverse of the operator's translation from a Job to a request: a field that is set here
+// must be read there, or the option is lost without a word.
 kube::JobSpec job_spec(const sched::JobRequest& request) {
   kube::JobSpec spec;
   for (const std::string& name : request.partitions) spec.partitions.push_back(name_here(name));

@@ -58,7 +58,7 @@ constexpr std::array<LostKey, 3> kLost = {
      {"CoreSpecCount", "set kubelet's systemReserved; what it keeps back jobs do not get"},
      {"CpuSpecList", "set kubelet's reservedSystemCPUs"}}};
 
-// "n[01-04,7]" as bash writes it: "n{01..04}" and "n{{01..04},7}"; blanks between the elements.
+// Writes "n[01-04,7]" as bash does: "n{01..04}" and "n{{01..04},7}"; blanks between the elements.
 std::string shell_names(const std::vector<std::string>& names) {
   const std::string hostlist = slurm::compress_hostlist(names);
   std::string text;

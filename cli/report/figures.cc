@@ -22,7 +22,7 @@ double mean(const std::vector<double>& values) {
   return values.empty() ? 0 : sum / static_cast<double>(values.size());
 }
 
-// The value that 95 % of all are not above. Always one of the values: nothing is interpolated.
+// Returns the value that 95 % do not exceed, always one of the values: nothing is interpolated.
 double p95(std::vector<double> values) {
   if (values.empty()) return 0;
   std::sort(values.begin(), values.end());

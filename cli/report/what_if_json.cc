@@ -86,7 +86,7 @@ Json spread_json(const simulate::Totals::Spread& spread) {
           {"max", seconds(spread.max)}};
 }
 
-// The same of slowdowns, which have no unit.
+// Does the same for slowdowns, which have no unit.
 Json slowdown_json(const simulate::Totals::Slowdown& milli) {
   const auto ratio = [](std::int64_t value) { return static_cast<double>(value) / 1'000; };
   return {{"mean", ratio(milli.mean)},

@@ -26,8 +26,8 @@ constexpr std::size_t kLegendJobsMax = 28;
 constexpr double kLegendWidth = 150;  // of an entry
 constexpr double kLegendHeight = 16;
 
-// The four characters that XML gives a meaning in text or attributes. Labels of jobs come from a
-// file and may have any of them.
+// Escapes the four characters that XML gives a meaning in text or attributes. Labels of jobs come
+// from a file and may have any of them.
 std::string escaped(const std::string& text) {
   std::string out;
   for (const char c : text) {
@@ -48,7 +48,7 @@ std::string escaped(const std::string& text) {
 // Stands for all jobs that are too small to be seen.
 constexpr std::size_t kOthers = std::numeric_limits<std::size_t>::max();
 
-// Jobs take the palette's colors in turn; those of every other round are striped besides.
+// Chooses colors: jobs take the palette's in turn; those of every other round are striped besides.
 const PaletteColor& color_of(std::size_t job) {
   static constexpr PaletteColor kOthersColor{"#999999", "black"};
   return job == kOthers ? kOthersColor : kPalette[job % kPalette.size()];

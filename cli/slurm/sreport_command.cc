@@ -129,7 +129,7 @@ std::vector<ReportRow> user_top(const Used& used, const ReportOptions& options) 
   return rows;
 }
 
-// Each account, then its users. The accounts above it are not looked up, so they have no line.
+// Lists each account, then its users. Accounts above it are not looked up, so they have no line.
 std::vector<ReportRow> accounts_by_user(const Used& used, const ReportOptions& options) {
   std::vector<ReportRow> rows;
   const auto in_unit = [&](double seconds) {

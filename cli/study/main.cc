@@ -38,8 +38,8 @@ std::vector<cli::Studied> study_all(const cli::WorkloadModel& model) {
   return all;
 }
 
-// One model after the other; the document is written last, when all tables are in it, so that a run
-// that is stopped leaves it as it was.
+// Plays one model after the other; the document is written last, when all tables are in it, so that
+// a run that is stopped leaves it as it was.
 base::Status write_study(const std::string& folder) {
   const std::string path = folder + "/design/does-it-help.md";
   base::Result<std::string> document = cli::read_file(path, 1U << 20U);

@@ -38,8 +38,8 @@ Figures figures_of(const WorkloadModel& model, const simulate::Scenario& scenari
 
 }  // namespace
 
-// One CPU per node, so that a processor of the model is a node: the models know nothing of nodes
-// with several processors. Without inputs: the jobs come from a trace.
+// Writes one CPU per node, so that a processor of the model is a node: the models know nothing of
+// nodes with several processors. Without inputs: the jobs come from a trace.
 std::string study_scenario(const WorkloadModel& model, const Policy& policy) {
   return "nodes:\n- {name: 'n[1-" + std::to_string(model.processors) +
          "]', cores: 1, memory: 1000}\nconf: {SelectType: select/linear, SchedulerType: " +

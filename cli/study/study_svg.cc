@@ -59,7 +59,7 @@ class PanelPicture {
     high_ = std::max(low_ + 1, std::ceil(std::log10(most)));
   }
 
-  // The title, a grid line for each power of ten, the loads below, and a line for each policy.
+  // Draws the title, a grid line for each power of ten, loads below, and a line for each policy.
   std::string svg() const {
     std::string svg = text_at(left_, top_ - 8, "start", panel_.title);
     for (double power = low_; power <= high_; ++power) {

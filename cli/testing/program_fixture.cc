@@ -47,7 +47,7 @@ base::Status NumbersJobs::sleep(base::Duration duration, std::stop_token stop) {
   return sleeper_.sleep(duration, std::move(stop));
 }
 
-// The whole program but for the wire: its words, the tests' API server, and two strings for output.
+// Runs all of the program but the wire: words, the tests' API server, and two strings for output.
 ProgramTest::Ran ProgramTest::run(const std::vector<std::string>& arguments) {
   std::ostringstream out;
   std::ostringstream err;
@@ -99,7 +99,7 @@ kube::BatchJob ProgramTest::add_batch_job(const std::string& ns, const std::stri
   return *created;
 }
 
-// The label and the owner with which the operator marks the Job that it makes for a batch Job.
+// Returns the label and owner with which the operator marks the Job that it makes for a batch Job.
 kube::ObjectMeta ProgramTest::attempt_at(const kube::BatchJob& batch, const std::string& number) {
   kube::ObjectMeta metadata;
   metadata.labels["kubegang.io/attempt"] = number;

@@ -185,8 +185,8 @@ base::Result<SwfTrace> read_swf(std::string_view text, const std::string& file) 
   return trace;
 }
 
-// The inverse of read_swf(), with whole seconds. Fields that a SwfJob does not have are -1. Each
-// line of `comment` becomes a comment of the file.
+// Does the inverse of read_swf(), with whole seconds. Fields that a SwfJob does not have are -1.
+// Each line of `comment` becomes a comment of the file.
 std::string write_swf(const SwfTrace& trace, std::string_view comment) {
   std::string text = "; Version: 2.2\n";
   for (const std::string& line : slurm::split(comment, '\n')) text += "; " + line + "\n";

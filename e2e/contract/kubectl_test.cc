@@ -112,8 +112,8 @@ class Kubectl : public testing::Test {
   }
 
   std::string kubeconfig() const { return folder_ / "kubeconfig"; }
-  // A cache of the test's own: kubectl keeps discovery documents and would show those of another
-  // cluster.
+  // Names a cache of the test's own: kubectl keeps discovery documents and would show those of
+  // another cluster.
   std::string cache() const { return folder_ / "cache"; }
   std::string command(const std::string& arguments) const {
     return "kubectl --kubeconfig=" + kubeconfig() + " --cache-dir=" + cache() + " " + arguments;

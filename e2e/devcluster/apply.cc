@@ -37,8 +37,8 @@ base::Result<std::vector<json>> read_manifests(const std::string& path) {
   return out;
 }
 
-// The path of the objects of that kind, "/apis/<group>/<version>[/namespaces/<ns>]/<plural>". The
-// group named core has no name, only "v1".
+// Returns the path of the kind's objects, "/apis/<group>/<version>[/namespaces/<ns>]/<plural>". The
+// core group has no name, only "v1".
 std::string collection_path(const json& object) {
   const std::string version = text_at(object, "/apiVersion");
   std::string path = (version == "v1" ? "/api/" : "/apis/") + version;

@@ -229,8 +229,8 @@ ProcessUsage usage_of(const std::vector<pid_t>& pids) {
   return out;
 }
 
-// The whole life of a cluster: what is measured first is its own start. The figures are written
-// only when all have been measured, so a file is never half a result.
+// Runs the whole life of a cluster: what is measured first is its own start. The figures are
+// written only when all have been measured, so a file is never half a result.
 base::Status run_bench(const kube::Clock& clock, const DevclusterConfig& config,
                        const BenchOptions& options, Interrupts& interrupts) {
   json figures = json::object();

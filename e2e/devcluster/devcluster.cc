@@ -179,8 +179,8 @@ base::Status Devcluster::install_launcher() {
                "kubegang-launcher install failed: see " + config_.directory + "/logs/launcher.log"};
 }
 
-// The guardian before anything that must not survive: from here on this process may be killed at
-// any instruction.
+// Starts the guardian before anything that must not survive: from here on this process may be
+// killed at any instruction.
 base::Status Devcluster::start_servers() {
   base::Result<os::CgroupRoot> root = os::make_cgroup_root(config_.cgroup_version, instance_name());
   if (!root.ok()) return root.error().with_context("the devcluster freezes real processes");
@@ -206,7 +206,7 @@ base::Status Devcluster::start_servers() {
       {{"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", {{"name", "kubegang-system"}}}});
 }
 
-// The kubelet's threads begin last, when the Nodes exist and the front end listens.
+// Starts the kubelet's threads last, when the Nodes exist and the front end listens.
 base::Status Devcluster::start_nodes() {
   base::Result<NameServer> name_server = NameServer::start(names_);
   // Port 53 is root's; without it pods have no names, and the rest works.

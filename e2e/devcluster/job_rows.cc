@@ -17,8 +17,8 @@ std::string nodes_or_reason(const kube::JobStatus& status) {
 
 }  // namespace
 
-// The plugin's own computation, on the objects that were read. A job is suspended for all the time
-// since its start in which it did not run.
+// Does the plugin's own computation, on the objects that were read. A job is suspended for all the
+// time since its start in which it did not run.
 std::vector<JobRow> job_rows(const std::vector<kube::Job>& jobs,
                              const std::vector<kube::NodeTimetable>& timetables,
                              base::Instant now) {

@@ -54,7 +54,7 @@ std::vector<Run> clip(const std::vector<Run>& runs, Instant until) {
   return out;
 }
 
-// When the gang's pod on the node was frozen for the first time. Later than everything if never.
+// Returns when the gang's pod on the node was first frozen. Later than everything if never.
 Instant touched_at(const Gang& gang, const std::string& node, const std::vector<Run>& turns) {
   // Seen by a watch of the kernel, if there was one; else from the stamps: its first turn ends when
   // it is frozen for the first time. A gang with a single turn was never frozen.

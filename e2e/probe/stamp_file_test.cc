@@ -14,7 +14,7 @@ namespace {
 using base::instant_from_micros;
 using testing::ElementsAre;
 
-// One file for each test and process: tests run beside each other.
+// Names one file for each test and process: tests run beside each other.
 std::string path_of(const std::string& name) {
   return testing::TempDir() + name + "-" + std::to_string(::getpid());
 }

@@ -55,8 +55,8 @@ TEST_F(FailureScenario, AnOperatorKilledInTheMiddleOfARotationCostsNobodyATurn) 
   EXPECT_EQ(state("first"), "Running");
 }
 
-// The operator's crash tests take every write of such histories in virtual time; here real
-// processes show that it is so, at one point of each kind. With KUBEGANG_LONG at all of them.
+// Returns some: the operator's crash tests take every write of such histories in virtual time; here
+// real processes show that it is so, at one point of each kind. With KUBEGANG_LONG at all of them.
 std::vector<const char*> points(std::vector<const char*> some,
                                 const std::vector<const char*>& more) {
   if (std::getenv("KUBEGANG_LONG") != nullptr) some.insert(some.end(), more.begin(), more.end());

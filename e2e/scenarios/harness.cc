@@ -22,7 +22,7 @@ constexpr const char* kCrdsDirectory = KUBEGANG_SOURCE_DIR "/crds";
 // Enough for the last decisions, and little enough to read in the output of many tests.
 constexpr std::size_t kLogLinesShown = 40;
 
-// An operator whose Lease a successor can take after two seconds, so that failover takes seconds.
+// Describes an operator whose Lease a successor can take after two seconds: failover is quick.
 devcluster::OperatorSpec operator_spec(const std::string& name,
                                        const std::vector<std::string>& environment) {
   return {.name = name,
@@ -122,7 +122,7 @@ json Scenario::config_object() const {
           {"spec", spec}};
 }
 
-// The demo's own files, so that what users run is what is tested.
+// Reads the demo's own files, so that what users run is what is tested.
 std::vector<json> Scenario::example_objects() const {
   auto objects =
       devcluster::read_manifests(KUBEGANG_SOURCE_DIR "/examples/demo/" + options_.example);

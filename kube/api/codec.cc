@@ -21,7 +21,7 @@ std::string Path::text() const {
   return out + std::string{name};
 }
 
-// A value in a message, cut: it may be a whole object.
+// Quotes a value in a message, cut: it may be a whole object.
 std::string quoted(const JsonView& value) {
   constexpr std::size_t kCharactersMax = 80;
   std::string text = value.tree().dump(-1, ' ', true, Json::error_handler_t::replace);

@@ -37,8 +37,8 @@ bool take(std::string_view& text, char c) {
   return true;
 }
 
-// "12:30:00.5" at the front. A fraction is optional; at most nine digits, which are nanoseconds.
-// base::Duration counts microseconds, which is why digits beyond the sixth are read and dropped.
+// Takes "12:30:00.5" from the front. A fraction is optional; at most nine digits, which are
+// nanoseconds. base::Duration counts microseconds: digits beyond the sixth are read and dropped.
 std::optional<base::Duration> take_time_of_day(std::string_view& rest) {
   const auto hour = take_digits(rest, 2);
   if (!hour || *hour > 23 || !take(rest, ':')) return std::nullopt;

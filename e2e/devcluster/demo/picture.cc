@@ -39,8 +39,8 @@ std::string mark(std::size_t job, const Terminal& terminal) {
   return terminal.colour ? kColours[job % kColours.size()] + sign + kPlain : sign;
 }
 
-// The columns of squeue, numbers to the right. A field that is too long shifts the rest of its
-// line.
+// Writes the columns of squeue, numbers to the right. A field that is too long shifts the rest of
+// its line.
 std::string job_line(const std::vector<std::string>& fields) {
   return padded(fields[0], 10) + " " + padded(fields[1], 9) + " " + padded(fields[2], 2) + " " +
          right(fields[3], 10) + " " + right(fields[4], 10) + " " + right(fields[5], 5) + " " +

@@ -126,7 +126,7 @@ std::vector<Complaint> complaints(const Report& report) {
   return out;
 }
 
-// The same figures for the terminal, two related ones on a line.
+// Writes the same figures for the terminal, two related ones on a line.
 std::vector<std::string> report_lines(const Report& report) {
   const probe::Findings& found = report.findings;
   std::vector<std::string> lines;

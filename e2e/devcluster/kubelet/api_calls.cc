@@ -31,7 +31,7 @@ base::Status patch_pod_status(const kube::Client& client, const kube::Pod& pod, 
       .status();
 }
 
-// The second deletion of a pod's life. The first, with a grace period, only asks for its end;
+// Makes the second deletion of a pod's life. The first, with a grace period, only asks for its end;
 // kubelet removes the object when its processes are gone.
 base::Status delete_pod_now(const kube::Client& client, const kube::Pod& pod) {
   const base::Status status =

@@ -73,7 +73,7 @@ std::string name_in_cluster(const kube::Pod& pod) {
          pod.metadata.ns + ".svc." + kClusterDomain;
 }
 
-// Each request once: what fails stays due (flush), and step() must not stand still for long.
+// Makes each request once: what fails stays due (flush), and step() must not stand still for long.
 kube::ClientOptions client_options() {
   return {.rate = {.per_second = 1000, .burst = 1000},
           .in_flight_max = 100,

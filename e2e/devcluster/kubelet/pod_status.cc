@@ -85,7 +85,7 @@ json condition(const char* type, bool value, const char* reason_when_false, base
   return out;
 }
 
-// When any container changed last: the transition time of the conditions that follow from them.
+// Returns when any container changed last: the transition time of conditions that follow from it.
 base::Instant latest_change(const PodMachine& pod) {
   base::Instant latest = pod.admitted_at();
   for (const ContainerRecord& record : pod.records()) {

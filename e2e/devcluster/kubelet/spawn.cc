@@ -74,8 +74,8 @@ constexpr int kSignalsMax = 64;
 // hold, do not exist. g++ and clang have this one spelling in common.
 #define UNSANITIZED __attribute__((no_sanitize("address", "thread", "undefined")))
 
-// A system call and nothing else.
-// Arguments are longs, the type of the kernel's interface; unused ones are 0.
+// Makes a system call and nothing else. Arguments are longs, the type of the kernel's interface;
+// unused ones are 0.
 UNSANITIZED long raw(long number, long a = 0, long b = 0, long c = 0, long d = 0) {
   return ::syscall(number, a, b, c, d, 0);
 }

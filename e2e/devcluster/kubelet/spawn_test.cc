@@ -27,7 +27,7 @@ class Spawn : public testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(directory_); }
 
-  // A shell script in the test's folder, its output in "out" there.
+  // Makes a shell script in the test's folder, its output in "out" there.
   SpawnSpec shell(const std::string& script) const {
     return {.argv = {"sh", "-c", script},
             .environment = {"PATH=/usr/bin:/bin", "NAME=value"},

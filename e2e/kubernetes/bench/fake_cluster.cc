@@ -43,7 +43,7 @@ Status make_nodes(BenchApi& api, int count) {
   });
 }
 
-// One for each way to measure, so that what is left of one does not stand in the lists of another.
+// Makes one for each way to measure, so that the rest of one is not in the lists of another.
 Status make_namespaces(BenchApi& api) {
   for (const char* ns : {kGang, kTurns, kLimit, kLimitJobs, kBatch, kAdopted}) {
     if (Status made = api.make_namespace(ns); !made.ok()) return made;

@@ -144,7 +144,7 @@ std::vector<json> Launches::gang_jobs(const Shape& shape, const char* ns) const 
   return jobs;
 }
 
-// An operator of its own for each measurement, so that its caches are as empty each time. It has
+// Starts an operator for each measurement, so that its caches are as empty each time. It has
 // found the cluster as it is, and the agents have answered, before the clock starts.
 base::Result<json> Launches::by_operator(const std::string& ns, const std::string& path,
                                          const std::vector<json>& jobs, std::size_t pods_count) {
@@ -226,7 +226,7 @@ std::vector<json> Launches::batch_jobs(const Shape& shape, const char* ns,
   return jobs;
 }
 
-// Pods with their node, as the simplest thing that goes through all parts of the control plane.
+// Makes pods with their node, the simplest things that go through all parts of the control plane.
 Status Launches::warm_up() {
   std::vector<json> pods;
   for (int i = 0; i < kWarmUpPods; ++i) {
@@ -288,7 +288,7 @@ Status Launches::measure_batch(const Shape& shape, json& row) {
   return api_.clean(kBatch, theirs);
 }
 
-// Each Job just before its pods, so that the client is never ahead with the one or the other.
+// Makes each Job just before its pods, so that the client is never ahead with the one or the other.
 // Two floors: the pods alone, and the pods with the Jobs, whose creation our users pay for as well.
 Status Launches::measure_limits(const Shape& shape, std::vector<json> pods, json& row) {
   const auto pods_count = pods.size();

@@ -47,7 +47,7 @@ void write(const Options& options, const json& figures) {
   std::ofstream{options.out} << figures.dump(1) << "\n";
 }
 
-// Each shape on the same cluster, one after the other.
+// Measures each shape on the same cluster, one after the other.
 Status measure_launches(const Options& options, Launches& launches, json& figures) {
   for (const Shape& full : options.shapes) {
     const Shape shape = full.scaled(options.scale);

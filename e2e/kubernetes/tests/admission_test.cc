@@ -20,7 +20,7 @@ constexpr const char* kTimetables = "/apis/kubegang.io/v1alpha1/nodetimetables/"
 // the accounts in question.
 class Admission : public Cluster {
  protected:
-  // A service account of the test's namespace with a ClusterRole in one namespace.
+  // Makes a service account of the test's namespace with a ClusterRole in one namespace.
   std::string token_with_role(const std::string& account, const std::string& role,
                               const std::string& in_namespace) {
     apply({{"apiVersion", "v1"},

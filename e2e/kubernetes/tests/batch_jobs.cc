@@ -113,7 +113,7 @@ void BatchJobs::apply_example(const std::string& file, const std::function<void(
   ASSERT_EQ(applied.exit_code, 0) << applied.text;
 }
 
-// The records that DNS would serve: this cluster has none.
+// Returns the records that DNS would serve: this cluster has none.
 std::vector<std::string> BatchJobs::endpoint_names(const std::string& service) {
   std::vector<std::string> names;
   for (const json& slice :

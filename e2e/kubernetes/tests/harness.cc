@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 // A label has 63 characters at most; names of pods and Services add to a job's name.
 constexpr std::size_t kNameLengthMax = 40;
 
-// A name as Kubernetes takes it, short enough that names of pods and Services can be made from it.
+// Makes a name that Kubernetes takes, short enough for names of pods and Services made from it.
 std::string lower(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) {
     return std::isalnum(c) != 0 ? static_cast<char>(std::tolower(c)) : '-';

@@ -26,7 +26,7 @@ kube::Transport& Cluster::api() {
   return administrator();
 }
 
-// The same server and certificate authority, with a token in the place of the administrator's key.
+// Uses the same server and certificate authority, with a token in place of the administrator's key.
 std::unique_ptr<kube::Transport> Cluster::as(const std::string& token) {
   auto config = kube::load_kubeconfig(state_directory() + "/pki/admin.kubeconfig");
   if (!config.ok()) return nullptr;
@@ -86,7 +86,7 @@ void Cluster::make_lane_partition(const std::string& name, const json& spec_patc
   ASSERT_NO_FATAL_FAILURE(make_partition(name, spec));
 }
 
-// A folder of the machine that holds all nodes is mounted into each pod, so the test reads stamps
+// Mounts a folder of the machine that holds all nodes into each pod, so the test reads stamps
 // as files.
 json Cluster::pod_spec_of(const JobOptions& options) const {
   const bool is_probe = options.command.empty() && options.image.empty();

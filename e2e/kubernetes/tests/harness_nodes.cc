@@ -37,7 +37,7 @@ bool has_condition(const json& object, const std::string& type) {
   });
 }
 
-// The host's folders that may hold a node's kubepods, as the agents use them (install-chart).
+// Tries the host's folders that may hold a node's kubepods, as the agents use them (install-chart).
 std::string freezer_root() {
   return fs::exists("/sys/fs/cgroup/unified") ? "/sys/fs/cgroup/unified" : "/sys/fs/cgroup";
 }

@@ -35,7 +35,7 @@ class JobSets : public GatedPods {
         {"template",
          {{"metadata", {{"annotations", job["metadata"]["annotations"]}}}, {"spec", job["spec"]}}}};
   }
-  // One Job of Kubernetes' own controller; its pods belong to a gang of three of the set's name.
+  // Returns a Job of Kubernetes' own controller; its pods are in a gang of three of the set's name.
   json gated_job(const std::string& set, const std::string& name, int pods,
                  const std::string& script) const {
     return {{"name", name},
@@ -47,7 +47,7 @@ class JobSets : public GatedPods {
                 {"backoffLimit", 0},
                 {"template", pod_template(set, 3, script)}}}}}};
   }
-  // A driver until the test says so, and two workers that run for as long as the driver does.
+  // Makes a driver that ends when the test says so, and two workers that run as long as it does.
   json one_gang(const std::string& name, const json& more = json::object()) const {
     const std::string until_told = "until [ -e /stamps/end ]; do sleep 0.2; done";
     json object = job_set(

@@ -11,7 +11,7 @@ namespace {
 
 class PageOfFewRights : public Cluster {
  protected:
-  // A service account that has one of Kubernetes' roles in the test's namespace and nothing else.
+  // Makes a service account with one of Kubernetes' roles in the test's namespace and nothing else.
   std::string token_with(const std::string& role) {
     const std::string base = "/api/v1/namespaces/" + ns_ + "/serviceaccounts";
     EXPECT_TRUE(call(kube::Method::kPost, base, {{"metadata", {{"name", role}}}}).ok());

@@ -15,8 +15,8 @@ std::string pair_text(std::int64_t big, const char* big_unit, std::int64_t small
 
 }  // namespace
 
-// The steps of k8s.io/apimachinery duration.HumanDuration: two units while the larger one is small
-// (below 10 minutes, 8 hours, 8 days, 8 years), one unit above.
+// Takes the steps of k8s.io/apimachinery duration.HumanDuration: two units while the larger one is
+// small (below 10 minutes, 8 hours, 8 days, 8 years), one unit above.
 std::string age_text(base::Duration age) {
   const std::int64_t seconds = std::chrono::floor<std::chrono::seconds>(age).count();
   if (seconds < -1) return "<invalid>";

@@ -152,7 +152,7 @@ ApiError error_of_code(int code, int retry_after_seconds) {
   return error;
 }
 
-// A Status object, the body of each refusal. Empty parts are left out, as Go's omitempty does.
+// Makes a Status object, the body of each refusal. Leaves out empty parts, as Go's omitempty does.
 nlohmann::json to_json(const ApiError& error) {
   nlohmann::json details = nlohmann::json::object();
   if (!error.name.empty()) details["name"] = error.name;

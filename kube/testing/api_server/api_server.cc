@@ -430,8 +430,8 @@ ApiServer::ApiServer(const kube::Clock& clock, ApiServerOptions options)
 
 ApiServer::~ApiServer() = default;
 
-// The same path as kubectl's create, so that a definition that a real server refuses is refused
-// here. In the order of file names: UIDs and versions are the same in each run.
+// Takes the same path as kubectl's create, so that a definition that a real server refuses is
+// refused here. In the order of file names: UIDs and versions are the same in each run.
 base::Status ApiServer::load_crds(const std::string& folder) {
   std::vector<std::string> files;
   std::error_code error;

@@ -77,8 +77,8 @@ std::string container_reason(const json& statuses, std::string reason) {
   return reason;
 }
 
-// The STATUS column: the reason or the phase; the first init container that has not succeeded wins
-// over it, and after it the first container that does not simply run. A deletion wins over all.
+// Makes the STATUS column: the reason or the phase; the first init container that has not succeeded
+// wins, and after it the first container that does not simply run. A deletion wins over all.
 std::string pod_status(const json& pod) {
   std::string reason = text_at(pod, ".status.reason", "");
   if (reason.empty()) reason = text_at(pod, ".status.phase", "Unknown");

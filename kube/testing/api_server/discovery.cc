@@ -29,7 +29,7 @@ std::vector<std::string> verbs_of(const ResourceType& type) {
   return {"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"};
 }
 
-// Those that this server answers.
+// Returns those that this server answers.
 std::vector<Subresource> subresources_of(const ResourceType& type) {
   std::vector<Subresource> found;
   if (type.plural == "pods" && !type.custom) {
@@ -99,7 +99,7 @@ json response_kind(const std::string& group, const std::string& version, const s
   return {{"group", group}, {"version", version}, {"kind", kind}};
 }
 
-// The same entry as in resource_list(), in the newer form, with the subresources within it.
+// Makes the same entry as in resource_list(), in the newer form, with the subresources within it.
 json aggregated_resource(const ResourceType& type) {
   json entry = {{"resource", type.plural},
                 {"responseKind", response_kind(type.group, type.version, type.kind)},

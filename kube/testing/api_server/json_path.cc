@@ -82,8 +82,8 @@ std::size_t closing_bracket(std::string_view path) {
 
 }  // namespace
 
-// The part of kubectl's JSONPath that printer columns use: names, indexes, and filters for one
-// value. nullptr if the path leads nowhere.
+// Reads the part of kubectl's JSONPath that printer columns use: names, indexes, and filters for
+// one value. nullptr if the path leads nowhere.
 const json* find_path(const json& object, std::string_view path) {
   const json* at = &object;
   while (!path.empty() && at != nullptr) {

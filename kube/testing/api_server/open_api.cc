@@ -18,7 +18,7 @@ constexpr const char* kObjectMeta = "io.k8s.apimachinery.pkg.apis.meta.v1.Object
 constexpr const char* kListMeta = "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta";
 constexpr const char* kSchemaPrefix = "#/components/schemas/";
 
-// A text, or a map of texts, with the sentence that `kubectl explain` shows.
+// Describes a text, or a map of texts, with the sentence that `kubectl explain` shows.
 json text_field(const char* description) {
   return {{"type", "string"}, {"description", description}};
 }
@@ -104,7 +104,7 @@ json kind_of(const ResourceType& type) {
   return {{"group", type.group}, {"version", type.version}, {"kind", type.kind}};
 }
 
-// A field about which nothing is said: everything in it is valid.
+// Describes a field about which nothing is said: everything in it is valid.
 json open_field(const char* description) {
   return {{"type", "object"},
           {"description", description},
@@ -149,7 +149,7 @@ json list_schema_of(const ResourceType& type) {
            {{{"group", type.group}, {"version", type.version}, {"kind", type.list_kind}}})}};
 }
 
-// A text, as all parameters are in a URL.
+// Describes a text, as all parameters are in a URL.
 json query_parameter(const char* name, const char* description) {
   return {{"name", name},
           {"in", "query"},

@@ -62,7 +62,7 @@ class Reader {
   std::string_view bytes_;
 };
 
-// The text or message in a field; empty if the message lacks it, nullopt if it is not a message.
+// Reads the text or message in a field; empty if the message lacks it, nullopt if it is none.
 std::optional<std::string_view> field(std::string_view message, std::uint64_t number) {
   Reader reader{message};
   std::string_view found;

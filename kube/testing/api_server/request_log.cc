@@ -25,7 +25,7 @@ void RequestLog::record(WriteRecord record) {
   if (writes_.size() > kLoggedWritesMax) writes_.pop_front();
 }
 
-// The oldest first. Writes beyond kLoggedWritesMax are forgotten; the counts are not.
+// Returns the oldest first. Writes beyond kLoggedWritesMax are forgotten; the counts are not.
 std::vector<WriteRecord> RequestLog::writes_since(base::Instant since) const {
   std::vector<WriteRecord> found;
   for (const WriteRecord& write : writes_) {

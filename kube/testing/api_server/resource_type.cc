@@ -91,7 +91,7 @@ std::vector<PrinterColumn> columns_of(const json& version) {
   return columns;
 }
 
-// ".spec.x" → "spec.x": a CRD writes a JSONPath, a request's field selector does not.
+// Makes "spec.x" of ".spec.x": a CRD writes a JSONPath, a request's field selector does not.
 std::vector<std::string> selectable_fields_of(const json& version) {
   std::vector<std::string> fields;
   for (const json& source : version.value("selectableFields", json::array())) {
@@ -276,7 +276,7 @@ void accept_crd(json& crd, const std::string& now) {
                            {"lastTransitionTime", now}}};
 }
 
-// One type per served version; their objects are stored together, under group and plural.
+// Makes one type per served version; their objects are stored together, under group and plural.
 base::Result<std::vector<ResourceType>> types_of_crd(const json& crd) {
   const json& spec = crd["spec"];
   const json& names = spec["names"];

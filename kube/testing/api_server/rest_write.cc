@@ -123,7 +123,7 @@ std::optional<ApiError> validate_status(const ResourceType& type, const json& ob
   return invalid(type.group, type.kind, object["metadata"].value("name", ""), std::move(causes));
 }
 
-// All errors at once, so that a user mends them in one go.
+// Reports all errors at once, so that a user mends them in one go.
 std::optional<ApiError> validate(const ResourceType& type, const json& object,
                                  const json* previous) {
   std::vector<Cause> causes = validate_metadata(type, object);
@@ -193,7 +193,7 @@ ObjectPtr share(json object) {
 
 }  // namespace
 
-// A version 4 UUID from the seeded generator: the same run of a test has the same UIDs.
+// Makes a version 4 UUID from the seeded generator: the same run of a test has the same UIDs.
 std::string Rest::new_uid() {
   const std::uint64_t high = prng_.next(), low = prng_.next();
   char text[40];
@@ -316,7 +316,7 @@ void Rest::after_write(const ResourceType& type, const ObjectKey& key) {
   collect_garbage();
 }
 
-// The write of kube-scheduler: the pod gets its node.
+// Does the write of kube-scheduler: the pod gets its node.
 Outcome<RestResult> Rest::bind(const RestRequest& request) {
   const ResourceType& type = *request.type;
   const ObjectKey key = key_of(request);
