@@ -117,7 +117,7 @@ std::vector<std::string> command_of(const std::string& script, const std::string
   return command;
 }
 
-// A file of its own, as in Slurm, where a folder can be written; else one without a folder.
+// Stores it in a file, as in Slurm, where a folder can be written; else in one without a name.
 std::string store_script(const std::string& script) {
   for (const std::string folder : {"/tmp", "/dev/shm"}) {
     std::string directory = folder + "/kubegang-job-XXXXXX";

@@ -24,7 +24,7 @@ int fail_to(const std::string& what) {
   return 1;
 }
 
-// A copy beside the place and a rename, because the place may be in use.
+// Makes a copy beside the place and renames it, because the place may be in use.
 int copy(const std::string& source, const std::string& path) {
   const std::string fresh = path + ".new";
   const int from = ::open(source.c_str(), O_RDONLY | O_CLOEXEC);

@@ -496,7 +496,7 @@ base::Result<std::vector<std::uint32_t>> excluded_of(const std::string& nodelist
   return excluded;
 }
 
-// The indexes of the nodes that -w names, of those that the job has. kInvalidArgument: others.
+// Returns the indexes, among the job's nodes, of those that -w names. kInvalidArgument: others.
 base::Result<std::vector<std::uint32_t>> required_of(const std::string& nodelist,
                                                      const std::vector<std::string>& all) {
   std::vector<std::uint32_t> required;

@@ -129,7 +129,7 @@ std::vector<std::uint32_t> deal(std::uint32_t tasks, const std::vector<std::uint
   return order;
 }
 
-// One task on each node, then each node as full as it goes, and on all when none has CPUs left.
+// Puts one task on each node, then fills node after node, and goes on when none has CPUs left.
 std::vector<std::uint32_t> fill(std::uint32_t tasks, const std::vector<std::uint32_t>& slots) {
   std::vector<std::uint32_t> counts(slots.size(), 1);
   std::uint32_t left = tasks - static_cast<std::uint32_t>(slots.size());

@@ -193,7 +193,7 @@ bool TaskGroup::start_at_terminal(std::size_t place) {
   return false;
 }
 
-// All but its files.
+// Returns all of the program but its files.
 Program TaskGroup::program_of(std::size_t place) const {
   Program program{.argv = set_.programs.size() == 1 ? set_.programs[0] : set_.programs[place],
                   .environment = set_.environment,

@@ -216,7 +216,7 @@ base::Status migrate(Database& database, std::int64_t version) {
   return status ? transaction.commit() : status;
 }
 
-// Each a text for prepare(). All of them leave records alone that have ended.
+// Each returns a text for prepare(). All of them leave records alone that have ended.
 std::string upsert_sql() {
   std::string changed;
   for (std::size_t i = kKeyColumns; i < columns().size(); ++i) {

@@ -149,8 +149,8 @@ bool Kubelet::may_act(const Program& program) const {
   return !machine_.kernel.stands(program.uid);
 }
 
-// When a program starts, ends by its work, handles SIGTERM, or is killed; and when a report is due.
-// A frozen program is not waited for, because its thaw is an event of the agent.
+// Returns when a program starts, ends by its work, handles SIGTERM, or is killed; and when a report
+// is due. A frozen program is not waited for, because its thaw is an event of the agent.
 Time Kubelet::next() {
   if (!informer_) return restarts_at_;
   if (changed_) return now_;

@@ -41,7 +41,7 @@ base::Error unreachable() {
   return {base::Code::kUnavailable, "connection refused"};
 }
 
-// An answer as the API server itself writes it, with the header that says when to try again.
+// Makes an answer as the API server itself writes it, with the header that says when to try again.
 kube::Response refusal(int code, int retry_after_seconds) {
   kube::Response response;
   response.status = code;

@@ -319,7 +319,7 @@ void World::run_until(const std::function<bool()>& done, Time limit) {
   }
 }
 
-// The earliest instant at which any part has something to do. Machines that are off have nothing.
+// Returns the earliest instant at which any part has something to do; machines that are off do not.
 Time World::next() const {
   Time next = std::min(sample_at_, cluster_at_);
   if (event_ < plan_.events.size()) next = std::min(next, plan_.events[event_].at);

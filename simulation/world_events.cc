@@ -28,9 +28,9 @@ json control(const json& what) {
   return {{"spec", {{"control", what}}}};
 }
 
-// The annotations of a job's template, which tell kubelets how long its programs work and how they
-// end. Pods that follow one another differ, so that they do not end at the same time; if the job
-// fails, one of them does.
+// Makes the annotations of a job's template, which tell kubelets how long its programs work and how
+// they end. Pods that follow one another differ, so that they do not end at the same time; if the
+// job fails, one of them does.
 json notes_of(const JobPlan& job) {
   json notes{{"simulation/work-ms", std::to_string(job.work / milliseconds{1})},
              {"simulation/exit-code", std::to_string(job.exit_code)}};
@@ -50,7 +50,7 @@ json notes_of(const JobPlan& job) {
   return notes;
 }
 
-// The spec of a job's template.
+// Makes the spec of a job's template.
 json pod_spec_of(const JobPlan& job, json main) {
   json spec{{"containers", json::array({std::move(main)})}};
   if (job.init > Time{0}) {

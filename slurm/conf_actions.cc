@@ -92,9 +92,9 @@ std::pair<std::string_view, std::string_view> split_option(std::string_view opti
   return {option.substr(0, equals), option.substr(equals + 1)};
 }
 
-// One reader for the cluster, partitions and QOS. It refuses the combinations that are wrong at all
-// three levels; the callers refuse what is wrong at one level (GANG of a partition, OFF of a QOS).
-// ON is the name that SUSPEND had in old versions (C19).
+// Reads the modes of the cluster, partitions and QOS. It refuses the combinations that are wrong at
+// all three levels; the callers refuse what is wrong at one level (GANG of a partition, OFF of a
+// QOS). ON is the name that SUSPEND had in old versions (C19).
 base::Result<PreemptModes> parse_preempt_modes(std::string_view what, std::string_view text) {
   using sched::PreemptMode;
   constexpr std::array<std::pair<std::string_view, PreemptMode>, 5> kModes = {

@@ -75,9 +75,9 @@ constexpr std::array<std::string_view, 3> kLockTimes = {"bf_max_time", "bf_yield
 
 }  // namespace
 
-// One table for each type of value. An option that is in none of them is refused: it would change
-// what the backfill does. Options of features that are missing (heterogeneous jobs) end
-// here, too, so the message says that they are not supported.
+// Looks into one table for each type of value. An option that is in none of them is refused: it
+// would change what the backfill does. Options of features that are missing (heterogeneous jobs)
+// end here, too, so the message says that they are not supported.
 base::Status read_backfill_option(BackfillParameters& backfill, std::string_view key,
                                   std::string_view option) {
   const auto [name, value] = split_option(option);

@@ -152,8 +152,8 @@ constexpr std::array<std::string_view, 32> kMissing = {"allow_zero_lic",
                                                        "topo_optional",
                                                        "whole_hetjob"};
 
-// One option of the list: an old spelling of PreemptParameters, a throttle, an option of the queue,
-// or, with "bf_" in front, an option of backfill. Unknown ones are refused rather than ignored: an
+// Reads one option: an old spelling of PreemptParameters, a throttle, an option of the queue, or,
+// with "bf_" in front, an option of backfill. Unknown ones are refused and not ignored: an
 // administrator who moves a configuration here must learn about every option that has no effect.
 base::Status scheduler_parameter(ClusterParameters& c, std::string_view key,
                                  std::string_view option) {

@@ -43,7 +43,7 @@ base::Status time(PriorityParameters& p, std::string_view key, std::string_view 
   return {};
 }
 
-// When the usage that fair share counts is set back to zero.
+// Reads when the usage that fair share counts is set back to zero.
 base::Status usage_reset(PriorityParameters& p, std::string_view key, std::string_view value) {
   using sched::UsageReset;
   if (same_word(value, "NOW")) {

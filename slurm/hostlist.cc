@@ -126,7 +126,7 @@ class Reader {
     return most;
   }
 
-  // "r[1-2]n[1-2]": the last group counts fastest, as in Slurm: r1n1, r1n2, r2n1, r2n2.
+  // Expands "r[1-2]n[1-2]": the last group counts fastest, as in Slurm: r1n1, r1n2, r2n1, r2n2.
   static std::vector<std::string> product(const std::vector<std::string>& heads,
                                           const std::vector<std::string>& tails) {
     std::vector<std::string> all;

@@ -133,7 +133,7 @@ struct SbatchOptionActions {
     return {};
   }
 
-  // A number of nodes, with k for 1024 and m for 1024 × 1024. SOURCE: Slurm's verify_node_count().
+  // Reads how many nodes; k is 1024 and m 1024 × 1024. SOURCE: Slurm's verify_node_count().
   static base::Status node_count(std::optional<int>& field, Text name, Text value) {
     std::int64_t unit = 1;
     if (value.ends_with('k') || value.ends_with('K')) unit = 1024;
@@ -278,8 +278,8 @@ struct SbatchOptionActions {
     return {};
   }
 
-  // One entry of the queue for each name (3.3); a name that does not exist is found when the job is
-  // checked, since that depends on the cluster.
+  // Adds one entry of the queue for each name (3.3); a name that does not exist is found when the
+  // job is checked, since that depends on the cluster.
   static base::Status partitions(Self self, Text name, Text value, bool) {
     std::vector<std::string> names = split(value, ',');
     if (names.empty() || std::find(names.begin(), names.end(), "") != names.end()) {

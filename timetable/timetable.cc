@@ -74,7 +74,7 @@ std::size_t cycle_index(const BasicTimetable<Pod>& timetable, Instant t) {
   return cycle_position(base::slot_of(t, timetable.slice), timetable.cycle.size());
 }
 
-// The plan entry in force at t, or plan.end() when the cycle is.
+// Returns the plan entry in force at t, or plan.end() when the cycle is.
 template <typename Pod>
 auto plan_at(const BasicTimetable<Pod>& timetable, Instant t) {
   return std::upper_bound(

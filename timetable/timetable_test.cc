@@ -255,7 +255,7 @@ TEST(Property, AgreesWithAModelThatStepsThroughTime) {
   }
 }
 
-// The same table as that of a component, which is what changed_pods() compares.
+// Makes the same table as that of a component, which is what changed_pods() compares.
 Timeline widened(const Timetable& table) {
   const auto wide = [](const PodSet& set) { return Timeline::PodSet{set.begin(), set.end()}; };
   Timeline timeline{.slice = table.slice, .pods_count = table.pods_count};

@@ -48,8 +48,8 @@ std::string collection_path(const json& object) {
   return path + "/" + plural_of(text_at(object, "/kind"));
 }
 
-// One request without tries: the API server is in this process, and a failure is one of the test or
-// demo. `body` null: none. An answer that is not a 2xx becomes the error that its Status says.
+// Makes one request, once: the API server is in this process, and a failure is the test's or
+// demo's. `body` null: none. An answer that is not a 2xx becomes the error that its Status says.
 base::Result<json> call_api(kube::Transport& transport, kube::Method method,
                             const std::string& path, const json& body) {
   kube::Request request{.method = method, .path = path};

@@ -7,7 +7,7 @@
 
 namespace os::testing {
 
-// Both outputs go into one pipe, in the order in which they were written.
+// Runs the command with both outputs in one pipe, in the order in which they were written.
 Output run_shell(const std::string& command) {
   // The line end before the brace lets the command end in a comment or a here-document.
   FILE* const pipe = ::popen(("{ " + command + "\n} 2>&1 </dev/null").c_str(), "r");

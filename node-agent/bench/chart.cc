@@ -60,7 +60,7 @@ std::string text_at(double x, double y, const std::string& text, const std::stri
          "</text>\n";
 }
 
-// One panel with its left upper corner at x0; the slice length grows to the right, by factors.
+// Draws one panel with its left upper corner at x0; slice lengths grow to the right, by factors.
 std::string panel(const std::vector<Point>& points, double x0, const std::string& title,
                   double Point::*value, const std::string& unit) {
   double most = 0;

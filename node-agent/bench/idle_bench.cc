@@ -39,7 +39,7 @@ std::int64_t rss_kib(pid_t process) {
 
 }  // namespace
 
-// The whole program against a real cluster's API, since most of what an idle agent does is to
+// Runs the whole program against a real cluster's API, since most of what an idle agent does is to
 // listen: 1. pods and a timetable, 2. the agent, until it has acted by it and its start is over, 3.
 // the CPU time of both of its processes within the span. The pods' own processes sleep nearly all
 // the time, so that they do not compete with it.

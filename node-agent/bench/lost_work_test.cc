@@ -9,7 +9,7 @@ namespace {
 constexpr std::int64_t kMs = 1'000'000;
 constexpr Turns kTurns{.from = 0, .slice = 100 * kMs, .count = 10, .over_after = 25 * kMs};
 
-// A CPU that is busy from a slice before the first boundary until the end, but for the gaps.
+// Makes a CPU that is busy from a slice before the first boundary to the end, but for the gaps.
 std::vector<Run> busy_but_for(const std::vector<Run>& gaps) {
   std::vector<Run> runs;
   std::int64_t at = -kTurns.slice;

@@ -166,7 +166,7 @@ std::string AgentProcessFixture::log_text() const {
   return text.str();
 }
 
-// The whole answer, head and body, up to the end of the connection; "" if there is no such server.
+// Reads the whole answer, head and body, to the connection's end; "" if there is no such server.
 std::string AgentProcessFixture::get(const std::string& path) const {
   std::ifstream log{node_->log_path()};
   int port = 0;

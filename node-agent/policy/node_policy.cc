@@ -65,7 +65,7 @@ bool is_refused(GateVerdict verdict) {
   return is_stale(verdict) || verdict == GateVerdict::kInvalid;
 }
 
-// An empty slot and no pods: run_at() names no pod then, and since no pod is controlled by
+// Makes an empty slot and no pods: run_at() names no pod then, and since no pod is controlled by
 // ControlRule::kTimetable, none is frozen.
 std::shared_ptr<const timetable::Timetable> no_timetable() {
   static const auto table = [] {
@@ -271,9 +271,9 @@ std::vector<NodePolicy::Placed> NodePolicy::place_pods(const Inputs& inputs) {
   return placed;
 }
 
-// The tests in order: is the API server's list known; is the pod there; may the agent switch it;
-// has it ended; by which rule is it controlled; can its cgroup be opened. The first that says no is
-// the pod's standing.
+// Makes the tests in order: is the API server's list known; is the pod there; may the agent switch
+// it; has it ended; by which rule is it controlled; can its cgroup be opened. The first that says
+// no is the pod's standing.
 NodePolicy::Placed NodePolicy::place(const Inputs& inputs, std::uint16_t index,
                                      const kube::TimetablePod& listed) {
   PodView view{.name = listed.ns + "/" + listed.name, .index = index};

@@ -335,7 +335,7 @@ class NodePolicyRandomTest : public NodePolicyTest {
     return node_.timetable(listed, cycle);
   }
 
-  // A pod that another program has frozen, in place of the one before. Returns its name.
+  // Adds a pod that another program has frozen, in place of the one before. Returns its name.
   std::string add_foreign(const std::string& before) {
     node_.remove_pod(before);
     const std::string name = before + "x";

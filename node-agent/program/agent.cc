@@ -37,8 +37,8 @@ std::string short_state(const PodView& pod) {
 Agent::Agent(AgentParts parts, const Journal& before)
     : parts_{std::move(parts)}, loop_{parts_.clock, parts_.watch, parts_.policy, before} {}
 
-// The main thread's turn, in four parts, of which only the second decides. It makes no call to the
-// API server, and waits for nothing but the journal's write.
+// Does the main thread's turn, in four parts, of which only the second decides. It makes no call to
+// the API server, and waits for nothing but the journal's write.
 base::Duration Agent::step() {
   // 1. Inputs: what the API server, the clocks and the machine say.
   loop_.read(stopping_);

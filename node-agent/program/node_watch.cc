@@ -32,7 +32,7 @@ constexpr base::Duration kConfirmIdle = std::chrono::hours{1};
 // have megabytes: pages are as small as the agent's memory limit asks for.
 constexpr std::int32_t kPageItemsMax = 20;
 
-// A field selector, so that the API server sends this node's objects and not the cluster's.
+// Uses a field selector, so that the API server sends this node's objects and not the cluster's.
 kube::InformerOptions only(const std::string& field_selector, std::uint64_t seed) {
   return {.field_selector = field_selector, .page_items_max = kPageItemsMax, .seed = seed};
 }

@@ -26,7 +26,7 @@ struct NobodyThere final : kube::Transport {
 };
 
 struct NodeWatchTest : ::testing::Test {
-  // The longest wait of each step in a long outage.
+  // Returns the longest wait of each step in a long outage.
   std::map<std::string, base::Duration> longest_waits() {
     std::map<std::string, base::Duration> waits;
     for (NodeWatch::NamedStep& step : watch.steps()) {

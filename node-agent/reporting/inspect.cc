@@ -43,7 +43,7 @@ std::string kernel_state(const PodCgroups& cgroups, const std::string& path,
   return (*freezer)->asked().request == FreezeRequest::kFrozen ? "freezing" : "running";
 }
 
-// The places in the cycle at which the pod runs, as "0,2" or "0-3"; of many "16/64", their number.
+// Returns the places in the cycle at which the pod runs: "0,2", "0-3", or their number, "16/64".
 std::string slots(const timetable::Timetable& timetable, std::uint16_t pod) {
   std::vector<int> places;
   for (std::size_t place = 0; place < timetable.cycle.size(); ++place) {

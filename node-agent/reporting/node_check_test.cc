@@ -37,7 +37,7 @@ class NodeCheckTest : public ::testing::Test {
   void give_controllers(const std::string& text) {
     std::ofstream{root_.path() + "/kubepods.slice/cgroup.controllers"} << text << "\n";
   }
-  // The finding about one thing that the agent needs ("driver", "FIFO"), and its grade alone.
+  // Finds the entry about one thing that the agent needs ("driver", "FIFO"), or its grade alone.
   Grant grant(const std::string& what) const {
     for (Grant& one : check_node(inputs_)) {
       if (one.what == what) return std::move(one);

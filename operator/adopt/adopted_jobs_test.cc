@@ -48,7 +48,7 @@ class AdoptedJobsTest : public testing::Test {
     batch_.metadata.resource_version = std::to_string(++version_);
     show(batch_);
   }
-  // The writes that are due; those of its status are answered as stored.
+  // Returns the writes that are due; those of its status are answered as stored.
   std::vector<Effect> due() {
     budget_.refill(now_, is_busy_);
     std::vector<Effect> others;
@@ -67,7 +67,7 @@ class AdoptedJobsTest : public testing::Test {
     }
     return others;
   }
-  // The same until nothing but the time brings more.
+  // Does the same until nothing but the time brings more.
   std::vector<Effect> all_due() {
     std::vector<Effect> all;
     // Ten rounds are 30 s, enough for every wait of a test but a back-off.
@@ -116,7 +116,7 @@ class AdoptedJobsTest : public testing::Test {
     record.put_pod(slot.name, std::make_shared<const kube::Pod>(pod));
     adopted_.observe_job(record);
   }
-  // Writes of its status so far, when that much more time has passed.
+  // Returns how many writes of its status there are after that much more time.
   int writes_after(base::Duration time) {
     now_ += time;
     (void)due();

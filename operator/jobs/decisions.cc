@@ -28,7 +28,7 @@ std::optional<kube::JobUsage> usage_of(const JobRecord& job) {
 
 }  // namespace
 
-// The first decision about a task of an array by itself: from now on it has a record.
+// Makes a record of a task of an array with the first decision about the task by itself.
 JobRecord* Decisions::find(sched::JobId id) {
   JobRecord* job = parts_.jobs.find(id);
   const auto task = id.task();

@@ -16,7 +16,7 @@ IdsReserved stored(const ReserveIds& asked) {
   return {asked.first, asked.end, kube::SchedulerConfig{}, std::nullopt};
 }
 
-// The answer to a write that another leader was faster with: the next free number is `stored_next`.
+// Answers a write that another leader was faster with: the next free number is `stored_next`.
 IdsReserved refused(const ReserveIds& asked, std::int64_t stored_next) {
   kube::SchedulerConfig fresh;
   fresh.status.next_job_id = stored_next;

@@ -15,7 +15,7 @@ using Counts = std::map<std::string, std::int64_t>;
 
 class JobTotalsTest : public JobPartsFixture {
  protected:
-  // Each of two CPUs, for five minutes.
+  // Adds a job of two CPUs that ran for five minutes.
   JobRecord& ran(const std::string& name) {
     JobRecord& job = started(object(name, 1));
     job.wanted().allocation->cpus = 2;

@@ -9,7 +9,7 @@ using std::chrono::seconds;
 
 constexpr base::Instant kTrialsAt{seconds{1'000}};
 
-// "big" with two nodes, the default; "empty" without any.
+// Makes "big" with two nodes, the default; "empty" without any.
 sched::Configuration two_partitions() {
   sched::Configuration configuration;
   configuration.cluster.kill_wait = seconds{7};

@@ -16,7 +16,7 @@ using std::chrono::seconds;
 class RunTimesTest : public JobPartsFixture {
  protected:
   RunTimesTest() { times_.restore(now); }
-  // All its pods run, and the scheduler knows.
+  // Makes all its pods run, which the scheduler knows.
   JobRecord& ready() {
     JobRecord& job = started();
     scheduler.tell(sched::JobReady{job.id});

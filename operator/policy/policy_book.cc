@@ -39,7 +39,7 @@ auto candidate_of(const PolicyEntry<T>& entry) {
       .problems = PolicyKind<T>::check(*entry.object)};
 }
 
-// The condition Accepted of an object. A refusal says whether an older spec is still in force.
+// Makes an object's condition Accepted. A refusal says whether an older spec is still in force.
 kube::Condition accepted_condition(const SpecVerdict& verdict, std::int64_t generation) {
   kube::Condition condition{.type = std::string{kube::kAccepted},
                             .observed_generation = generation};

@@ -46,7 +46,7 @@ constexpr base::Duration kLeadAnyhowAfter = std::chrono::minutes{1};
 // Many threads, few of them busy: their own arenas would only cost memory.
 constexpr int kMallocArenas = 2;
 
-// An error before there is a log: one sentence for the terminal. Returns the exit code.
+// Reports an error before there is a log: one sentence for the terminal. Returns the exit code.
 int sentence(const std::string& message) {
   std::fprintf(stderr, "kubegang-operator: %s\n", message.c_str());
   return kFailed;
@@ -196,8 +196,8 @@ class Process {
                 }};
   }
 
-  // The way from the loop to the outside: logs, events, and the end of the process. The loop itself
-  // does no I/O.
+  // Makes the way from the loop to the outside: logs, events, and the end of the process. The loop
+  // itself does no I/O.
   LoopHooks hooks() {
     return {.log = [](const std::string& message,
                       const std::string& fields) { spdlog::info("{} {}", message, fields); },

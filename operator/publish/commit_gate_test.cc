@@ -139,8 +139,8 @@ void act_on_pods(const History& now, const CommitGate& gate, std::vector<History
   }
 }
 
-// The rules as they are numbered in commit_gate.h, each looked at in the one step that could break
-// it.
+// Checks the rules as they are numbered in commit_gate.h, each looked at in the one step that could
+// break it.
 std::vector<std::string> broken_rules(const History& before, const History& now) {
   std::vector<std::string> broken;
   for (const Who who : {kLow, kHigh}) {

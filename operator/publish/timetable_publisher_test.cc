@@ -27,7 +27,7 @@ kube::NodeTimetable stored(const PutTimetable& effect, const std::string& versio
   return object;
 }
 
-// The outcome of a write. Only a lost race reads the object afresh, so `fresh` is an error here.
+// Makes a write's outcome. Only a lost race reads the object afresh, so `fresh` is an error here.
 TimetablePut answer(const PutTimetable& effect, base::Result<kube::NodeTimetable> result) {
   return {.node = effect.object->metadata.name,
           .spec = effect.object->spec,

@@ -116,7 +116,7 @@ JobRecord& JobPartsFixture::started(const kube::Job& seen) {
   return job;
 }
 
-// The pod of a slot of the job's start, as it looks when its container has been running since then.
+// Makes the pod of a slot of the job's start, as it is when its container has run since then.
 kube::Pod JobPartsFixture::pod_of(const JobRecord& job, int slot, base::Instant since) const {
   const PodSlot& of = job.start.slots.at(static_cast<std::size_t>(slot));
   kube::Pod pod;
@@ -153,7 +153,7 @@ std::string JobPartsFixture::asked() {
   return text;
 }
 
-// The reasons of the events since the last call, and below those of the warnings among them.
+// Returns the reasons of events since the last call, and below those of the warnings among them.
 std::string JobPartsFixture::told() {
   return std::exchange(event_reasons, {});
 }

@@ -32,7 +32,7 @@ std::optional<sched::PreemptMode> translate(const std::optional<kube::PreemptMod
   return mode ? std::optional{translate(*mode)} : std::nullopt;
 }
 
-// The way back, for a status that says which mode was in force.
+// Goes the way back, for a status that says which mode was in force.
 kube::PreemptMode preempt_mode_of(sched::PreemptMode mode) {
   switch (mode) {
     case sched::PreemptMode::kOff:

@@ -158,8 +158,8 @@ std::optional<sched::EndingVerdict> decided_verdict(kube::EndingVerdict verdict)
   return std::nullopt;
 }
 
-// The other half: verdicts that the operator itself read from the pods. Exactly one of the two
-// functions returns a value.
+// Returns the other half: verdicts that the operator itself read from the pods. Exactly one of the
+// two functions returns a value.
 std::optional<sched::JobState> own_verdict(kube::EndingVerdict verdict) {
   switch (verdict) {
     case kube::EndingVerdict::kCompleted:

@@ -9,7 +9,7 @@
 namespace control {
 namespace {
 
-// Both ways by a switch, so that a row that is added on one side does not compile.
+// Translates both ways by a switch, so that a row that is added on one side does not compile.
 // The row says why a job has its turns; a new leader needs it to go on with the same rotation.
 kube::TimetableRow row_of(sched::Row row) {
   switch (row) {
@@ -121,8 +121,8 @@ kube::NodeTimetableSpec without_job(const kube::NodeTimetableSpec& spec,
   return left;
 }
 
-// The way back, for a new leader: nullopt if the stored object is not a timetable of kubegang's,
-// since a hand or another version may have written it.
+// Goes the way back, for a new leader: nullopt if the stored object is not a timetable of
+// kubegang's, since a hand or another version may have written it.
 std::optional<sched::NodePlan> decode_plan(const kube::NodeTimetableSpec& spec,
                                            sched::NodeIndex node, const JobsOfPods& find) {
   // Everything that follows indexes by what the object says, so it is checked first.

@@ -190,7 +190,7 @@ struct Usage : testing::TestWithParam<WritePoint> {
         world.client().get<kube::UsageRecord>({"", std::string{kube::kUsageRecordName}});
     return record.ok() ? record->spec : kube::UsageRecordSpec{};
   }
-  // The amount that is billed to the one namespace, -1 if the record does not have exactly one.
+  // Returns the amount that is billed to the one namespace; -1 if the record has not exactly one.
   std::int64_t recorded() {
     const kube::UsageRecordSpec spec = record();
     return spec.namespaces.size() == 1 ? spec.namespaces[0].billed : -1;

@@ -68,7 +68,7 @@ class AdoptedRequests : public testing::Test {
     world_.run_for(seconds{20});
     return requests_of_operator();
   }
-  // The same for batch Jobs. The 20 s at the end let it write what only informs.
+  // Does the same for batch Jobs. The 20 s at the end let it write what only informs.
   Requests of_batch(int count, const std::string& work) {
     world_.server().clear_request_log();
     create(count, work);

@@ -191,8 +191,8 @@ TEST(Operator, AJobWhoseNodeVanishesIsRequeued) {
   expect_no_violations(world);
 }
 
-// A user's pod on n12 that names that kubegang Job as its controller, ignores SIGTERM, and asks for
-// ten years to end.
+// Makes a user's pod on n12 that names that kubegang Job as its controller, ignores SIGTERM, and
+// asks for ten years to end.
 json lying_pod(const std::string& job_uid) {
   return {{"apiVersion", "v1"},
           {"kind", "Pod"},

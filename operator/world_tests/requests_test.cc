@@ -218,7 +218,7 @@ struct SlowApiServer : testing::Test {
     for (int i = 1; i <= 13; ++i) names.push_back(name_of("n", i));
     return names;
   }
-  // A job of one core, so that 96 of them fill the partition.
+  // Makes a job of one core, so that 96 of them fill the partition.
   static json core_job(const std::string& name, const char* partition = "batch") {
     return gang_job(
         name, 1, "",

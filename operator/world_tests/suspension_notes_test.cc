@@ -20,7 +20,7 @@ class SuspendedPods : public ::testing::Test {
     world_.apply(gang_job("job", 5, ""));
     world_.run_for(seconds{10});
   }
-  // The reason that all pods of the job give; "" if none does.
+  // Returns the reason that all pods of the job give; "" if none does.
   std::string note() {
     std::string reason;
     int count = 0;

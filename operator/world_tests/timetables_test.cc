@@ -15,7 +15,7 @@ using nlohmann::json;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-// A partition of all nodes with that OverSubscribe policy.
+// Makes a partition of all nodes with that OverSubscribe policy.
 json share(const char* policy) {
   return force("n[12-16]", {{"overSubscribe", {{"policy", policy}}}});
 }
@@ -27,13 +27,13 @@ struct NoTurns : testing::Test {
     world.apply(partition("batch", share("Exclusive")));
     world.run_for(seconds{2});
   }
-  // The number of NodeTimetables that are stored; -1 if the list fails.
+  // Returns the number of NodeTimetables that are stored; -1 if the list fails.
   int tables() {
     const auto list = world.client().list<kube::NodeTimetable>();
     return list.ok() ? static_cast<int>(list->items.size()) : -1;
   }
   void suspend(const char* job, bool on) { world.patch_job(job, {{"control", {{"suspend", on}}}}); }
-  // How long the job's program runs in the next ten seconds.
+  // Returns how long the job's program runs in the next ten seconds.
   base::Duration runs(const char* job) {
     const base::Duration before = world.ran(job);
     world.run_for(seconds{10});

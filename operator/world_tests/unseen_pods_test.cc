@@ -63,7 +63,7 @@ TEST_F(UnseenPods, KeepTheirNodesUntilTheyHaveEnded) {
   expect_no_violations(world_);
 }
 
-// A pod on n12 of the Job of that name, of a start that is no longer known.
+// Makes a pod on n12 of the Job of that name, of a start that is no longer known.
 json stray_pod(World& world, const std::string& job) {
   return {{"apiVersion", "v1"},
           {"kind", "Pod"},

@@ -27,7 +27,7 @@ class Volumes : public ::testing::Test {
     world_.apply(gang_job("job", nodes, "10s", {{"template", {{"spec", {{"volumes", volumes}}}}}}));
     world_.run_for(seconds{2});
   }
-  // The nodes of the job's pods that are not bound yet.
+  // Returns the nodes of the job's pods that are not bound yet.
   std::set<std::string> pinned() {
     std::set<std::string> nodes;
     for (const kube::Pod& pod : world_.pods_of("job")) {

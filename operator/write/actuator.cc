@@ -493,8 +493,8 @@ class CarryOut {
   }
 
  private:
-  // The template of a batch Job, if that is still the one of this UID and its template is the one
-  // that was judged.
+  // Reads the template of a batch Job, if that is still the one of this UID and its template is the
+  // one that was judged.
   base::Result<kube::RawJson> read_template(const CreateJob::TemplateOf& of,
                                             const std::string& uid) const {
     if (of.whole) return pod_template_of(**of.whole, of.judged);

@@ -9,7 +9,7 @@
 
 namespace control {
 
-// "before:start" or "after:pod-create:3": the third creation of a pod is carried out, and the
+// Reads "before:start" or "after:pod-create:3": the third creation of a pod is carried out, and the
 // process ends before its answer is heard. An empty text crashes nowhere. A wrong text is an error
 // and not ignored, because a test that never crashes would pass.
 base::Result<CrashPoints> CrashPoints::parse(std::string_view text) {

@@ -50,7 +50,7 @@ constexpr std::array<std::pair<WritePoint, std::string_view>, 33> kNames{{
 
 }  // namespace
 
-// A linear search in both directions: it runs for log lines and tests.
+// Searches linearly in both directions: it runs for log lines and tests.
 std::string_view to_string(WritePoint point) {
   for (const auto& [each, name] : kNames) {
     if (each == point) return name;

@@ -122,7 +122,7 @@ Ripening& Lookahead::ripening_for(const NodeNeeds& needs) {
   return ripenings_.try_emplace(needs, cluster_, ends_, needs).first->second;
 }
 
-// The way where cores can be counted and the job may preempt none:
+// Answers where cores can be counted and the job may preempt none:
 //
 // 1. Find when enough nodes are ripe (Ripening). If never, or too late to be of use, the selector
 //    is not asked.

@@ -217,7 +217,7 @@ Configuration stacked() {
   return configuration;
 }
 
-// The same partitions; no two jobs share a core, so that what is free can be counted, memory too.
+// Makes the same partitions; no jobs share a core, so that what is free can be counted, memory too.
 Configuration side_by_side() {
   Configuration configuration = stacked();
   configuration.cluster.gang = false;

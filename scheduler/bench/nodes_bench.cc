@@ -13,8 +13,8 @@ namespace {
 
 using namespace sched;  // NOLINT: a program, and everything in it is about the scheduler
 
-// Jobs of two whole nodes each: on all nodes they run, and twice as many wait for nodes that have a
-// label.
+// Makes jobs of two whole nodes each: on all nodes they run, and twice as many wait for nodes that
+// have a label.
 std::unique_ptr<World> full_of_pairs(int nodes) {
   Setup made = on_labelled_nodes(setup(nodes, SelectType::kConsTres, {partition("p")}));
   auto world = std::make_unique<World>(made, Timing::kOwn);

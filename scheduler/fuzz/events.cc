@@ -52,7 +52,7 @@ std::vector<NodeSpec> make_nodes(Bytes& bytes) {
   return nodes;
 }
 
-// Each choice by itself, legal or not: decisions() drops what is_legal() refuses.
+// Makes each choice by itself, legal or not: decisions() drops what is_legal() refuses.
 Configuration make_configuration(Bytes& bytes, const std::vector<NodeSpec>& nodes) {
   Configuration configuration;
   ClusterParameters& cluster = configuration.cluster;

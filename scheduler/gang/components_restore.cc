@@ -18,7 +18,7 @@ struct Item {
 };
 using Items = std::vector<Item>;
 
-// The reverse of row_of() in node_plans.cc.
+// Does the reverse of row_of() in node_plans.cc.
 EntryRow entry_row(Row row) {
   switch (row) {
     case Row::kActive:

@@ -27,8 +27,8 @@ class JobBooksTest : public ::testing::Test {
     allocation.whole_nodes = true;
     return allocation;
   }
-  // A job with an allocation that the test chose: the books take what they are given, and placement
-  // is not their business.
+  // Makes a job with an allocation that the test chose: the books take what they are given, and
+  // placement is not their business.
   Job& started(std::int64_t id) {
     Job& made = books_.add(JobFacts::of(job(id, 1, "p")));
     books_.begin(made, cluster_.find_partition("p").value(), all_of_n1(), {}, at(10));

@@ -30,7 +30,7 @@ class NodeUsageTest : public ::testing::Test {
     request.user = user;
     return JobFacts::of(std::move(request));
   }
-  // A running job on these nodes, with one pod on each; no part of it besides what NodeUsage reads.
+  // Makes a running job on these nodes, with a pod on each, as far as NodeUsage reads it.
   Job made(const std::string& letters, const std::string& user = "",
            const std::string& partition = "p") const {
     Job made{of_user(user)};

@@ -161,7 +161,7 @@ std::optional<LimitHit> over_limits_with_nodes(const LimitScope& scope, const Tr
   return std::nullopt;
 }
 
-// The limit that a job without one of its own gets (13.6): the first holder's that sets one.
+// Returns the limit of a job without one of its own (13.6): the first holder's that sets one.
 std::optional<base::Duration> max_wall(const LimitScope& scope) {
   return scope.first(
       [](const Limits& limits) -> const auto& { return limits.job_wall; }, true,

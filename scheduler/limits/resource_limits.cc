@@ -136,7 +136,7 @@ std::string ResourceLimits::account_of(const LimitScope& scope) const {
   return cluster_.accounts()[*cluster_.accounts()[*scope.association].parent].name;
 }
 
-// The sums of the holder itself: of all jobs of the QOS, or of everything below the association.
+// Returns the holder's own sums: of all jobs of the QOS, or of everything below the association.
 const ResourceLimits::Held& ResourceLimits::held(const LimitHolder& holder) const {
   return holder.qos != nullptr ? qos_[index_of(*holder.qos)].all
                                : associations_[holder.association->index()];

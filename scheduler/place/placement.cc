@@ -53,8 +53,8 @@ struct Placement::Wish {
   bool requires_nodes;  // `required` is not empty
 };
 
-// Where the job can start now (3.6), in this order, each step only if the one before has found
-// nothing:
+// Finds where the job can start now (3.6), in this order, each step only if the one before has
+// found nothing:
 // 1. what can never be, or needs a required node that is not to be had, is answered at once
 // 2. on the usable nodes, without victims
 // 3. the same with victims, if preemption is on (R3.2)
@@ -313,7 +313,7 @@ bool Placement::try_all(Attempt& attempt, const NodeSet& usable) const {
   return false;
 }
 
-// Nodes that no running job keeps to itself (3.6 step 4f), or only jobs that may be preempted (4g).
+// Returns nodes that no running job keeps to itself (3.6 step 4f), or only preemptable ones (4g).
 NodeSet Placement::allowed_nodes(const Attempt& attempt, bool exclusive_user) const {
   NodeSet allowed = usage_.shareable();
   usage_.restrict_to_user(attempt.request.job, exclusive_user, allowed);
@@ -449,7 +449,7 @@ bool Placement::pick_by_weight(Attempt& attempt, const Wish& wish, const NodeSet
   return false;
 }
 
-// Nodes without room for another pod (NodeSpec::pods_max), except for the pods of victims.
+// Returns nodes without room for another pod (NodeSpec::pods_max), except for the pods of victims.
 NodeSet Placement::without_room(const Attempt& attempt) const {
   NodeSet full = usage_.full();
   if (!attempt.offers_victims) return full;

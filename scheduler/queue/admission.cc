@@ -128,9 +128,9 @@ void Admission::begin_priorities(WorkOut work_out) {
   if (!is_fifo(cluster_)) queue_.begin_priorities();
 }
 
-// The jobs that are in no queue, and then the records. A step goes on where the last one ended,
-// whatever came or went between: what still waits for its new priority is in a set, or in a part of
-// the queue, of its own.
+// Looks at the jobs that are in no queue, and then the records. A step goes on where the last one
+// ended, whatever came or went between: what still waits for its new priority is in a set, or in a
+// part of the queue, of its own.
 std::optional<bool> Admission::step_priorities(std::size_t jobs) {
   for (; !outside_waiting_.empty(); --jobs) {
     if (jobs == 0) return std::nullopt;
@@ -191,7 +191,7 @@ void Admission::task_started(Job& array, base::Instant now) {
   }
 }
 
-// The gates of the job itself, in the order in which their reasons count.
+// Asks the gates of the job itself, in the order in which their reasons count.
 std::optional<Refusal> Admission::refused_by_job(const Job& job, base::Instant now) const {
   if (const auto held = job.held.shown()) return Refusal{*held, held_message(job)};
   const TermState terms = state_of(job.terms, job.request->dependency.any);

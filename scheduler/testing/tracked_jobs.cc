@@ -80,7 +80,7 @@ NodeIndex TrackedJobs::node(char name) const {
   return *cluster.find_node(std::string{name});
 }
 
-// "ab": all of a and b; "a01": cores 0 and 1 of a.
+// Reads "ab": all of a and b; "a01": cores 0 and 1 of a.
 Allocation TrackedJobs::place(std::string_view text) const {
   Allocation allocation;
   for (std::size_t i = 0; i < text.size();) {

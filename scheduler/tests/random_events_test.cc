@@ -204,7 +204,7 @@ class RandomRun {
     for (const JobRun& run : simulated_->take_runs()) ran_[run.job] += time_of(run, run.to);
   }
 
-  // How much the job ran in the part of a run before `to`. Without a timetable it ran all the time.
+  // Returns how long the job ran in a run's part before `to`; without a timetable, all of the time.
   static base::Duration time_of(const JobRun& run, base::Instant to) {
     if (to <= run.from) return base::Duration{0};
     if (run.timetable == nullptr) return to - run.from;

@@ -205,7 +205,7 @@ class Model {
     }
   };
 
-  // Each job that is placed is in one group.
+  // Returns its group: each job that is placed is in one.
   Group& group_of(const ModelJob& job) {
     return *std::find_if(groups_.begin(), groups_.end(), [&](const Group& group) {
       const auto& list = group.list[job.high];
@@ -389,7 +389,7 @@ class NodePlayer final : public SmallWorldPlayer {
   void model_pass() override { model_.pass(); }
   void model_tick() override { model_.tick(); }
   void model_end(int id) override { model_.end(id); }
-  // The first thing in which scheduler and model differ, or empty. An ended job has left both.
+  // Returns the first difference of scheduler and model, or empty. An ended job has left both.
   std::string differs() const override {
     for (const ModelJob& job : model_.jobs()) {
       if (job.gone) continue;

@@ -241,7 +241,7 @@ std::optional<Attempt::Found> Attempt::test_same_tier(const CoreView& base) {
   return found;
 }
 
-// Jobs that this one could be stacked upon and stop: of lower tiers, on nodes in question.
+// Returns jobs that this one could be stacked upon and stop: of lower tiers, on nodes in question.
 std::vector<const SelectJob*> Attempt::lower_tier_jobs() const {
   std::vector<const SelectJob*> jobs;
   for (const auto& [id, held] : occupancy_.jobs()) {

@@ -225,8 +225,8 @@ std::vector<Run> find_runs(const Offer& offer, const ChoiceRequest& request) {
   return runs;
 }
 
-// The best run of those that are left, as Slurm weighs them in node order: a required node inside,
-// a lower weight, then the first that suffices, the tightest that does, or else the largest.
+// Returns the best run that is left, as Slurm weighs them in node order: a required node inside, a
+// lower weight, then the first that suffices, the tightest that does, or else the largest.
 //
 // For example, 10 CPUs are wanted of runs with 8, 16 and 12 in node order. The first is kept until
 // one suffices; 16 does, and 12 is tighter. Had no run sufficed, the largest would be used up
@@ -255,7 +255,7 @@ Run* best_run(std::vector<Run>& runs, const ChoiceRequest& request, const Taker&
   return best;
 }
 
-// The node of the run that offers least of those that hold what is still missing; -1: none does.
+// Returns, of the run's nodes that hold what is missing, the one that offers least; -1: none does.
 int tightest(const Run& run, const Offer& offer, const ChoiceRequest& request, const Taker& taker,
              int need) {
   if (!taker.devices().counts()) return offer.tightest(run.begin, run.end, need);

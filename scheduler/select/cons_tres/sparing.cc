@@ -50,7 +50,7 @@ void SparingQuestion::refresh() {
   changed_.clear();
 }
 
-// The nodes that the job would get if it stopped the jobs taken so far and left all others alone.
+// Returns the nodes of the job if it stopped the jobs taken so far and left all others alone.
 std::vector<Chosen> SparingQuestion::chosen() {
   refresh();
   return choose_(offer_);

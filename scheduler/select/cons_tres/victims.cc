@@ -82,7 +82,7 @@ bool VictimSearch::may_help(const SelectJob& job) const {
   return holds_missing(job) || (!fits_on_nodes_ && intersects_nodes(job));
 }
 
-// The measure of the reorder (7.6.2 step 3); 0 for a candidate that is not a victim after all.
+// Measures for the reorder (7.6.2 step 3); 0 for a candidate that is not a victim after all.
 int VictimSearch::nodes_shared(std::size_t candidate, const Allocation& allocation) const {
   NodeSet chosen = cluster_.no_nodes();
   for (const NodeAllocation& use : allocation.nodes) chosen.set(cluster_.rank(use.node));

@@ -300,7 +300,7 @@ std::optional<Linear::Ranks> Linear::run_now(const SelectRequest& request,
   return std::nullopt;
 }
 
-// All of each node; tasks are dealt out evenly, one more to the first nodes.
+// Allocates all of each node; tasks are dealt out evenly, one more to the first nodes.
 Allocation Linear::allocate(const SelectRequest& request, const Ranks& chosen) const {
   Allocation allocation;
   allocation.whole_nodes = true;

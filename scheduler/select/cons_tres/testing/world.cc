@@ -139,8 +139,8 @@ Placed World::ask(const Ask& ask) {
   return placed;
 }
 
-// A second selector with the other jobs, put in job-table order, as after a restart: which row a
-// job gets depends on it.
+// Asks a second selector with the other jobs, put in job-table order, as after a restart: which row
+// a job gets depends on it.
 Placed World::ask_without(const std::set<std::string>& gone, const Ask& ask) {
   std::unique_ptr<Selector> kept = std::exchange(selector_, make_cons_tres_selector(cluster_));
   std::map<std::int64_t, const Job*> by_order;
@@ -205,7 +205,7 @@ void World::restart() {
   for (const auto& [order, job] : by_order) selector_->add(job->select);
 }
 
-// "n1:0-1@200 n2:0@100": cores of each node, and the MiB that it is charged if memory is managed.
+// Writes "n1:0-1@200 n2:0@100": cores of each node, and the MiB charged if memory is managed.
 std::string World::show(const Allocation& allocation) const {
   std::string text;
   for (const NodeAllocation& use : allocation.nodes) {
