@@ -232,7 +232,7 @@ ArrayTask task_entry(int task, const JobStatus& status) {
   return entry;
 }
 
-// Hundreds of tasks may end with one write, so of their steps it says the script alone.
+// Hundreds of tasks may end with one write, so it lists only the script of their steps.
 TaskEnd task_end(int task, const JobStatus& status) {
   TaskEnd end{.task = task};
   copy_run(status, end);

@@ -573,10 +573,10 @@ TEST_F(Chart, PoliciesFailClosedAndNameTheUsersOfTheReleasesNamespace) {
   EXPECT_EQ(policies, 20);
 }
 
-// A pod that says it is of a job keeps jobs off its node, or hides its memory from the operator. A
-// controller can be given to a pod as it is made and later. Only the first sentence is reported;
-// the others are about the operator. No condition must ask for the operator, or the policy would
-// check no other user. (What is denied: e2e/kubernetes/policies/beyond-rbac.sh.)
+// A pod that says it belongs to a job keeps jobs off its node, or hides its memory from the
+// operator. A controller can be given to a pod as it is made and later. Only the first sentence is
+// reported; the others are about the operator. No condition must ask for the operator, or the
+// policy would check no other user. (What is denied: e2e/kubernetes/policies/beyond-rbac.sh.)
 TEST_F(Chart, OnlyTheOperatorGivesPodsAJobAsTheirController) {
   const json policy = find(render(), "ValidatingAdmissionPolicy/kubegang-operator-pods")["spec"];
   EXPECT_EQ(policy["/matchConstraints/resourceRules/0/operations"_json_pointer],

@@ -167,8 +167,8 @@ Words ask(Question question, ConnectOptions connect, const WithSession& with_ses
   return words;
 }
 
-// Notes what the words before the last say of the cluster and the namespace. A command line that is
-// not complete is not an error here.
+// Notes what the words before the last say about the cluster and the namespace. A command line that
+// is not complete is not an error here.
 void read_connection(std::span<const std::string> words, CLI::App& app) {
   std::vector<std::string> reversed{words.rbegin(), words.rend()};
   try {

@@ -46,7 +46,7 @@ const std::map<std::string, KnownDifference>& known_differences() {
   return kKnown;
 }
 
-// Returns "0-3,7" as numbers. Compared as a set, the way of writing it is of no meaning.
+// Returns "0-3,7" as numbers. Compared as a set: how it is written means nothing.
 std::set<int> numbers(const std::string& ranges) {
   std::set<int> all;
   for (const std::string& range : slurm::split(ranges, ',')) {

@@ -276,8 +276,8 @@ std::string timers_of(int port) {
   return timers;
 }
 
-// An API server that is gone without a word is noticed because the kernel asks: of a connection
-// that is kept for the next call, and of a stream.
+// An API server that is gone without a word is noticed because the kernel asks: for a connection
+// that is kept for the next call, and for a stream.
 TEST(HttpTransport, TheKernelLooksAfterConnectionsThatAreQuiet) {
   Gate gate;
   TestServer server;

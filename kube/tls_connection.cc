@@ -154,8 +154,8 @@ bool TlsConnection::handshake(base::Duration timeout) {
     if (!waits || left.count() <= 0 || !is_ready(events, left)) break;
   }
   if (error == SSL_ERROR_NONE) {
-    // All records that have arrived with one system call. Only here: of an answer to a call, what
-    // has been read behind it would not be seen when the connection is used again.
+    // All records that have arrived with one system call. Only here: what has been read behind an
+    // answer to a call would not be seen when the connection is used again.
     if (gather_.count() > 0) SSL_set_read_ahead(connection, 1);
     return set_blocking(descriptor_, true);
   }

@@ -68,7 +68,7 @@ TEST_F(CutConnections, NothingIsLostOrDoubledHoweverOftenItHappens) {
   ASSERT_TRUE(wait_for([&] { return srun->has(Kind::kCreated); }));
   std::string sent;
   for (int i = 0; sent.size() < 3U << 20U; ++i) sent += std::to_string(i) + "\n";
-  // Pieces of any size, so of any number in what is kept.
+  // Pieces of any size, and so any number of them in what is kept.
   std::mt19937 random{1};
   for (std::size_t at = 0, size = 0; at < sent.size(); at += size) {
     size = 1 + random() % (random() % 8 == 0 ? kChunkBytesMax : 2'000);

@@ -228,7 +228,7 @@ Packing packing_of(const SrunOptions& options) {
   return is_free ? Packing::kFewest : options.packing;
 }
 
-// Reads "2", "2-4", with k and m. SOURCE: Slurm's verify_node_count(); of a job's step the nodes
+// Reads "2", "2-4", with k and m. SOURCE: Slurm's verify_node_count(); the nodes of a job's step
 // are there already, so as many are taken as there may be.
 base::Status set_nodes(const std::string& value, SrunOptions& options) {
   const auto count_of = [](std::string_view text) -> std::optional<int> {

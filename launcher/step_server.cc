@@ -201,7 +201,7 @@ void StepServer::greet(PeerPlace peer, const Message& hello) {
   for (PeerPlace other = peers_.begin(); other != peers_.end(); ++other) {
     if (other->node == node && other->launcher != hello.text) lose_launcher(other);
   }
-  // A launcher keeps one that is idle, so an earlier one is of a connection that was cut.
+  // A launcher keeps one that is idle, so an earlier one belongs to a connection that was cut.
   if (idle_[node]) dismiss(*idle_[node]);
   peer->node = node;
   peer->launcher = hello.text;

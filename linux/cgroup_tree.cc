@@ -169,7 +169,7 @@ bool cgroup_exists(const std::string& path) {
   return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-// Asks both versions' files; of the two only one exists.
+// Asks both versions' files; only one of the two exists.
 bool is_frozen(const std::string& path) {
   return read_file(path + "/cgroup.events").find("frozen 1") != std::string::npos ||
          read_file(path + "/freezer.state").starts_with("FROZEN");

@@ -484,7 +484,7 @@ void Kubelet::finish(Program& program, int exit_code, const std::string& reason,
 void Kubelet::report(Program& program) {
   if (now_ < program.report_at) return;
   const kube::ObjectKey key{program.ns, program.name};
-  // A conflict may be a passing one; of a pod that is another by now the watch tells.
+  // A conflict may be a passing one; if the pod is another by now, the watch shows it.
   const auto is_gone = [](const base::Error& error) { return error.code == base::Code::kNotFound; };
   if (!program.report.empty()) {
     const auto done = client_.patch_status<kube::Pod>(

@@ -42,8 +42,8 @@ bool is_known(const Node& node, const Program& program) {
 
 // Returns the pods that are asked to freeze, do not stand, and run beside a pod of another gang
 // that the worker lets run: it came on meanwhile, or was never frozen and is in its first turn. A
-// pod that ends, or whose gang takes no turns or may have an init container to finish, runs beside
-// others by right, and is not counted beyond the switch that thaws it.
+// pod that ends, or whose gang takes no turns or may have an init container to finish, may run
+// beside others, and is not counted beyond the switch that thaws it.
 std::set<std::string> Ledger::overlapping(const Node& node, base::Duration worker_began) const {
   const Kernel& kernel = node.machine->kernel;
   const auto& programs = node.kubelet->programs();
@@ -261,8 +261,8 @@ void Ledger::thawed(Node& node, const std::string& uid) {
   for (const auto& [other, program] : programs) {
     const Kernel::Cgroup* cgroup = node.machine->kernel.find(other);
     if (program.job_uid == on->second.job_uid || !program.running || cgroup == nullptr) continue;
-    // Only pods that are on their way off are waited for. One that was never asked to freeze runs
-    // beside it by right or is a matter of `overlap`.
+    // Only pods that are on their way off are waited for. One that was never asked to freeze may
+    // run beside it or is a matter of `overlap`.
     if (cgroup->request != agent::FreezeRequest::kFrozen) continue;
     ++tally_.looked["barrier"];
     if (now < cgroup->stands_from && now < cgroup->asked_at + kBarrier && !is_ending(on->second)) {

@@ -127,7 +127,7 @@ void Ledger::on_version(const std::string& uid, kube::Job job) {
   }
 }
 
-// A new start is stored: what is known of the one before counts no more.
+// A new start is stored: what is known about the one before counts no more.
 void Ledger::on_start(JobFacts& facts) {
   last_start_at_ = now_;
   if (facts.task) check_task_start(facts);
@@ -211,7 +211,7 @@ void Ledger::on_final(const JobFacts& facts) {
 }
 
 // Compares run time and suspended time as accounted with what was sampled, whatever the job ended
-// with, where nothing went wrong since its first program began. Faults move times by right: a
+// with, where nothing went wrong since its first program began. Faults may move times: a
 // leader that comes late lets a job run longer than planned.
 //
 // Both may differ by one slice and 2 s: the slice because a switch may fall anywhere within it, 2 s
@@ -243,7 +243,7 @@ void Ledger::check_times(const JobFacts& facts) {
   compare("stood", status.suspend_time->elapsed, facts.stood);
 }
 
-// No second of a program is lost: the run time that the status says of a start is at least the
+// No second of a program is lost: the run time that the status says about a start is at least the
 // time for which programs ran in the turns of the job, also where something failed. That of a start
 // that is undone is bounded by the start timeout. An operator whose clock was set back stands still
 // until it has caught up, and what ran while an ending was decided and not stored yet is not

@@ -342,7 +342,7 @@ TEST_F(LedgerTest, ASuccessThatNobodyHeardOfBeforeItsPodWentMayRunAgain) {
   }
 }
 
-// A job that waits while every node is idle has been forgotten. One that is held waits by right.
+// A job that waits while every node is idle has been forgotten. One that is held may wait.
 TEST_F(LedgerTest, NodesAreNotIdleWhileJobsWait) {
   const json accepted{{"type", "Accepted"},
                       {"status", "True"},
@@ -422,7 +422,7 @@ TEST_F(LedgerTest, AJobDoesNotStartOnANodeThatIsKnownToBeClosed) {
   EXPECT_EQ(finding(), "job job-0 starts on n1, which is cordoned");
 }
 
-// The name of a pod tells its start; of two starts only the first is stored.
+// The name of a pod tells its start; only the first of two starts is stored.
 TEST_F(LedgerTest, ATimetableListsOnlyPodsOfStartsThatAreStored) {
   becomes("Running");
   kube::NodeTimetable table;

@@ -19,7 +19,7 @@ using std::chrono::seconds;
 // the quorum read that confirms an older timetable.
 constexpr Time kObeysWithin = seconds{10};
 constexpr Time kGangAgreesWithin = seconds{5};
-// Nodes whose clocks differ by more than this reach a boundary at different true times by right.
+// Nodes whose clocks differ by more than this may reach a boundary at different true times.
 constexpr base::Duration kClockPromised = milliseconds{100};
 
 }  // namespace

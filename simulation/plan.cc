@@ -39,7 +39,7 @@ constexpr std::array kUsers{
     Kind{Act::kAsk, "ask when the job would start"},
     Kind{Act::kEditTasks, "edit tasks of the array", 1'000, 15'000},
 };
-// The length is how long the fault lasts or, of a process or machine that dies, when it is back; of
+// The length is how long the fault lasts or, if a process or machine dies, when it is back; for
 // some it is the size instead: the step of a clock, the age of a restored backup, the time that a
 // freeze takes. Kinds without a length act at once.
 constexpr std::array kFaults{
@@ -367,7 +367,7 @@ Plan plan_of(std::uint64_t seed, bool calm) {
                 .nodes = 1 + static_cast<int>(prng.below(static_cast<std::uint64_t>(plan.nodes))),
                 .work = between(prng, 3'000, 15'000)};
     // One job in ten fails; one in four preempts others; one in four is a Job of the batch group;
-    // of the others one in 16 is refused; half of them have a time limit, which a third of these
+    // one in 16 of the others is refused; half of them have a time limit, which a third of these
     // reach.
     if (prng.below(10) == 0) job.exit_code = 1;
     job.high = prng.below(4) == 0;

@@ -283,7 +283,7 @@ void World::check_usage() {
   ledger_.check_usage(recorded);
 }
 
-// Checks that a system with nothing to do writes nothing. Two things go on by right: leaders renew
+// Checks that a system with nothing to do writes nothing. Two things may go on: leaders renew
 // their Lease, and the passing of time changes usage, which is stored once in each kUsagePeriod
 // (one more if the interval begins just before a store).
 void World::quiet() {

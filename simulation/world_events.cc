@@ -94,9 +94,9 @@ bool World::needs_server(Act act) {
 }
 
 // Carries out one event of the plan, by who acts or what fails. The plan drew raw numbers, before
-// anything was known of the round: each act reduces `target` modulo the number of things there are,
-// and `amount` to its own choices. An event that finds nothing to act on (a node that is off, a
-// cluster without programs) does nothing, and is then not counted as a fault.
+// anything was known about the round: each act reduces `target` modulo the number of things there
+// are, and `amount` to its own choices. An event that finds nothing to act on (a node that is off,
+// a cluster without programs) does nothing, and is then not counted as a fault.
 //
 // Every fault is noted in the ledger, which allows for what it may cost.
 void World::perform(const Event& event) {

@@ -34,7 +34,7 @@ base::Status weight_tres(PriorityParameters& p, std::string_view key, std::strin
   return {};
 }
 
-// UNLIMITED is a hundred years here, which is as good as no end for half-lives, periods and ages.
+// UNLIMITED is a hundred years here, which works like no end for half-lives, periods and ages.
 template <base::Duration PriorityParameters::*field>
 base::Status time(PriorityParameters& p, std::string_view key, std::string_view value) {
   const base::Result<std::optional<base::Duration>> read = parse_time(key, value);

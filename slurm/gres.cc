@@ -104,7 +104,7 @@ class Settling {
 
   // 1. Tasks that the number of nodes says.
   // 2. Tasks that the GPUs say, or GPUs that the tasks say.
-  // 3. Numbers that must go together, and what one says of another.
+  // 3. Numbers that must go together, and what one says about another.
   base::Status run() {
     const int each = request_.per_gpu.tasks;
     const bool fixed_nodes = request_.nodes_given && request_.max_nodes == request_.min_nodes;

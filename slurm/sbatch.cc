@@ -199,7 +199,7 @@ struct SbatchOptionActions {
     return {};
   }
 
-  // --gres, and --gpus and its kind: what they say of each other is settled in finish().
+  // --gres, and --gpus and its kind: what they say about each other is settled in finish().
   // SOURCE: sbatch(1), "OUTPUT ENVIRONMENT VARIABLES".
   static constexpr char kGpus[] = "SLURM_GPUS";
   static constexpr char kGpusPerNode[] = "SLURM_GPUS_PER_NODE";

@@ -92,7 +92,7 @@ std::string when(base::Instant at, base::Instant now) {
 }
 
 // Adds how many waiting jobs of its partitions the scheduler considers first. Held jobs are not
-// considered and do not count. Nothing is said of a job that is first.
+// considered and do not count. Nothing is said about a job that is first.
 void add_place_in_queue(Lines& lines, const kube::Job& job, const std::vector<kube::Job>& all) {
   const auto count = std::count_if(all.begin(), all.end(), [&](const kube::Job& other) {
     return other.metadata.uid != job.metadata.uid && waits(other) && !is_held(other) &&

@@ -83,8 +83,8 @@ base::Status read_jobs(const Session& session, const std::string& ns, Standing& 
 
 // Returns the jobs as a new operator gets them. Requests go through the operator's own translation,
 // so that fields which priorities depend on mean the same here. plain_request() and not the
-// operator's judgement: a job that was accepted keeps its request, whatever a check would say of it
-// today.
+// operator's judgement: a job that was accepted keeps its request, whatever a check would say about
+// it today.
 std::vector<sched::JobFacts> restored(const std::vector<kube::Job>& waiting, base::Instant now) {
   std::vector<sched::JobFacts> all;
   for (const kube::Job& job : waiting) {

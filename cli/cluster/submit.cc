@@ -497,7 +497,7 @@ void warn_of_files(slurm::BatchOptions& options) {
       "--output, --error and --input have no effect: a command's output is the log of its pods");
 }
 
-// Returns what sbatch's options say of the script's files and names.
+// Returns what sbatch's options say about the script's files and names.
 kube::JobBatch batch_of(const SubmitRequest& request) {
   kube::JobBatch batch = *request.batch;
   const slurm::BatchOptions& options = request.options;

@@ -104,7 +104,7 @@ TEST_P(ApiServerContract, StatusAndSpecAreWrittenApart) {
   EXPECT_EQ(spec["status"]["phase"], "Ready");
 }
 
-// Optimistic locking: of two writers that read the same version the second one loses, in all three
+// Optimistic locking: if two writers read the same version, the second one loses, in all three
 // ways to write.
 TEST_P(ApiServerContract, StaleWritesAreConflicts) {
   json old = create(widgets(), widget("a"));

@@ -219,7 +219,7 @@ JobShare share_of(const std::string& name, const std::map<std::string, std::vect
       // A turn outside the window.
       if (inside <= Duration{}) continue;
       ran += inside;
-      // A turn that merely reaches into the window by a late switch is none of it.
+      // A turn that merely reaches into the window by a late switch does not belong to it.
       if (inside >= turn_min) ++turns;
     }
   }

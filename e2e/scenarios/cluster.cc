@@ -12,7 +12,7 @@
 namespace scenarios {
 namespace {
 
-// Text for a failure: of each overlap of two jobs the node, and the runs of both within a slice of
+// Text for a failure: for each overlap of two jobs the node, and the runs of both within a slice of
 // it.
 std::string overlaps_of(const Turns& turns, Instant from,
                         const std::vector<std::string>& job_names) {

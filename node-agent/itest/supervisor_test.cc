@@ -1,4 +1,4 @@
-// The program's supervisor where its worker is of no use: it has hardly begun, or the kernel holds
+// The program's supervisor where its worker is useless: it has hardly begun, or the kernel holds
 // it.
 #include "node-agent/survival/supervisor.h"
 

@@ -87,7 +87,7 @@ struct JobOfPod {
 };
 
 // Returns the kubegang Job that controls the pod, else the one that the operator's labels name: a
-// pod that others have made may have another controller. Empty if the pod is of no Job.
+// pod that others have made may have another controller. Empty if the pod has no Job.
 JobOfPod job_of(const kube::Pod& pod) {
   const kube::OwnerReference* owner = kube::controller_of(pod.metadata);
   const std::string group_prefix = std::string{kube::kGroup} + "/";

@@ -85,7 +85,7 @@ struct Answers final : NoWatches {
   std::function<void()> meanwhile = [] {};
 };
 
-// The answer is of a time before the second question: it could confirm a timetable that has been
+// The answer comes from before the second question: it could confirm a timetable that has been
 // replaced since.
 TEST(NodeWatchConfirmTest, AnAnswerThatIsUnderWayIsNoneToALaterQuestion) {
   Answers transport;

@@ -51,7 +51,7 @@ bool is_urgent(const kube::BatchJobSpec& spec, const kube::BatchJobStatus& store
 }
 
 // Returns true if nothing differs but conditions. The counts of a new batch Job are absent, which
-// is as good as 0.
+// means 0.
 bool says_only_why(kube::BatchJobStatus stored, kube::BatchJobStatus wanted) {
   stored.conditions.clear();
   wanted.conditions.clear();
@@ -84,7 +84,7 @@ void AdoptedJobs::observe(const Changes<kube::BatchJob>& changes) {
     // The informer shows the newest version per key, so a batch Job that was deleted and created
     // again is one change with another UID.
     if (known != uids_.end() && (object == nullptr || object->metadata.uid != known->second)) {
-      // Our Jobs of it go by garbage collection, or stay as they are.
+      // The kubegang Jobs for it go by garbage collection, or stay as they are.
       Adopted& gone = adopted_.at(known->second);
       gone.object = nullptr;
       templates_.forget(known->second);
@@ -96,7 +96,7 @@ void AdoptedJobs::observe(const Changes<kube::BatchJob>& changes) {
     const std::string& uid = object->metadata.uid;
     uids_[key] = uid;
     Adopted& adopted = adopted_[uid];
-    // New, or known only by our Jobs of it, which a new leader may hear of first.
+    // New, or known only by its kubegang Jobs, which a new leader may hear of first.
     if (adopted.object == nullptr) {
       adopted.status = StatusMirror<kube::BatchJob>{*object};
     } else {
@@ -188,7 +188,7 @@ void AdoptedJobs::erase_orphan(const kube::ObjectKey& pod) {
   drop_if_unknown(known.mapped());
 }
 
-// Drops what is known of a batch Job that does not exist and has left nothing.
+// Drops what is known about a batch Job that does not exist and has left nothing.
 void AdoptedJobs::drop_if_unknown(const std::string& uid) {
   const auto found = adopted_.find(uid);
   if (found == adopted_.end()) return;
@@ -258,8 +258,8 @@ void AdoptedJobs::answered(const JobCreated& outcome, base::Instant now) {
   report_.warn("kubegang job not made", {{"of", outcome.owner_uid}, {"error", error.message}});
 }
 
-// Those whose turn comes are looked at like any that changed: what there is to tell may be another
-// thing by now, or nothing.
+// Those whose turn comes are looked at like any that changed: what must be written may have changed
+// by now, or gone.
 void AdoptedJobs::take_from_lines(const Means& means) {
   const auto tokens = static_cast<std::size_t>(std::max(means.budget.tokens(), 0.0));
   for (std::size_t i = 0; i < tokens && !reasons_wait_.empty(); ++i) {
@@ -348,7 +348,7 @@ void AdoptedJobs::delete_job(const std::string& uid, OurJob& job, base::Instant 
   effects.emplace_back(DeleteJob{job.key, uid, job.version});
 }
 
-// Asks for the deletion of our Jobs of it, but `present`, that have not ended, until they are gone.
+// Asks for the deletion of its unfinished kubegang Jobs but `present`, until they are gone.
 // One that has nodes is left alone until `patience_ends`.
 void AdoptedJobs::delete_unfinished(Adopted& adopted, const OurJob* present,
                                     base::Instant patience_ends, base::Instant now,
@@ -457,7 +457,7 @@ BatchView AdoptedJobs::view_without_job(Adopted& adopted, const FailedAttempts& 
       .number = failed.attempts, .failures = failed.counted, .plain_name = adopted.plain_name};
   for (const auto& [uid, job] : adopted.jobs) {
     // The batch group's activeDeadlineSeconds is wall time since startTime; here only time in which
-    // the gang ran counts, of all attempts together (docs/batch-jobs.md), so waiting in the queue
+    // the gang ran counts, in all attempts together (docs/batch-jobs.md), so waiting in the queue
     // costs nothing.
     if (job.status.run_time) attempt.ran += job.status.run_time->elapsed;
     if (job.attempt == failed.attempts - 1 && job.status.end_time) {

@@ -474,7 +474,7 @@ void SlotPod::look_for_usage() {
 SlotPod SlotPod::known_success() {
   SlotPod pod;
   pod.is_finished = pod.has_succeeded = pod.has_started = pod.is_calm = true;
-  // When it ended is of no interest: nothing had failed before it.
+  // When it ended does not matter: nothing had failed before it.
   pod.last_finished = Instant{};
   return pod;
 }

@@ -297,7 +297,7 @@ TEST_F(GangObservationTest, AStartThatTakesTooLongNamesThePodAndWhatKubeletSays)
 }
 
 // The API server's clock is 29 s behind the operator's, which counts as right. The time from a
-// pod's creation to the deadline is of the operator's alone, but for what an old pod has had.
+// pod's creation to the deadline is the operator's alone, but for what an old pod has had.
 TEST_F(GangObservationTest, APodThatFollowsHasItsTimeWhateverTheApiServersClockSays) {
   ended("a", 0);
   waiting("b", "ContainerCreating");

@@ -396,7 +396,7 @@ base::Result<Json> build_pod(const kube::Job& job, const PodSlot& slot, const Ga
   }
   set_devices(spec, devices);
   if (!job.spec.batch) return pod;
-  // Last, because its container is none of the template's.
+  // Last, because its container is not the template's.
   const base::Status added =
       add_launcher(pod, job, slot, gang.hosts, launcher, options.time_limit, gang.array_task());
   if (!added) return added.error();

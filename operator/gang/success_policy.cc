@@ -22,7 +22,7 @@ struct Success {
 std::vector<Success> successes(std::span<const PodSlot> slots, std::span<const SlotPod> pods,
                                base::Instant now, std::span<const int> before) {
   std::vector<Success> all;
-  // When those ended is of no interest: something had to fail before them, and nothing had.
+  // When those ended does not matter: something had to fail before them, and nothing had.
   for (const int index : before) all.push_back({.index = index});
   for (std::size_t i = 0; i < slots.size(); ++i) {
     if (!pods[i].has_succeeded || std::ranges::binary_search(before, slots[i].pod_index)) continue;

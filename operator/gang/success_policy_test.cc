@@ -44,8 +44,8 @@ TEST(SuccessPolicy, OfIndexesAsksForAllOfThem) {
   EXPECT_EQ(met->succeeded, "0-1,3");
 }
 
-// The end is that of the pod that made the number full: of those that ended 9, 7 and 5 s ago the
-// second one. A count above the number of pods is never met.
+// The end is that of the pod that made the number full: if they ended 9, 7 and 5 s ago, the second
+// one. A count above the number of pods is never met.
 TEST(SuccessPolicy, OfACountAsksForSoManyOfThoseThatItNames) {
   EXPECT_EQ(Gang({9, 5, 7, -1}).under({"", 2})->at, kSeenAt - seconds{7});
   EXPECT_EQ(Gang({9, 5, 7, -1}).under({"1-3", 2})->at, kSeenAt - seconds{5});

@@ -78,8 +78,8 @@ JobBook::Seen JobBook::observe(const Changes<kube::Job>& changes) {
   return seen;
 }
 
-// An older generation than the known one is of a watch that lags behind the answer to a write: of
-// that only the status is looked at.
+// An older generation than the known one comes from a watch that lags behind the answer to a write:
+// only its status is looked at.
 void JobBook::on_job(const std::shared_ptr<const kube::Job>& object, Seen& seen) {
   const std::string& uid = object->metadata.uid;
   JobRecord* known = find(uid);
@@ -163,8 +163,8 @@ void JobBook::on_new_job(const std::shared_ptr<const kube::Job>& object, Seen& s
   if (is_restored_) touch(uid);
 }
 
-// Takes what the status says of its tasks. Before their pods are looked at, which belong to their
-// records.
+// Takes what the status says about its tasks. Before their pods are looked at, which belong to
+// their records.
 void JobBook::take_array(JobRecord& array) {
   const auto& stored = array.object->status.array;
   if (!stored) return;

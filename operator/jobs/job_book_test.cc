@@ -56,7 +56,7 @@ struct JobBookTest : testing::Test {
   JobBook book{now, templates, pods};
 };
 
-// The time of creation first; of those of one second what was stored first. Numbers are given in
+// The time of creation first; within one second what was stored first. Numbers are given in
 // this order, and users expect a file's jobs to be numbered as they stand there.
 TEST_F(JobBookTest, JobsComeInTheOrderInWhichTheyWereMade) {
   book.restored();

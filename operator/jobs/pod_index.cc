@@ -27,7 +27,7 @@ std::string record_key_of(const kube::Pod& pod) {
 
 std::string job_uid_of(const kube::Pod& pod) {
   const kube::OwnerReference* owner = kube::controller_of(pod.metadata);
-  // A batch Job is of the kind Job too, so the group of its API version decides.
+  // A batch Job has the kind Job too, so the group of its API version decides.
   if (owner != nullptr && owner->kind == kube::Job::kResource.kind &&
       owner->api_version.starts_with(std::string{kube::kGroup} + "/")) {
     return owner->uid;

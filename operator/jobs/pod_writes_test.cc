@@ -443,8 +443,8 @@ TEST_F(PodWritesTest, FinishedPodsStayUntilTheNextStart) {
   EXPECT_EQ(asked(), "pod-delete");
 }
 
-// A user's pod that says it is of the job, or was deleted by its user, with a grace period of ten
-// years: the job would hold its node beyond its time limit. killWait is 30 s, which is also the
+// A user's pod that says it belongs to the job, or was deleted by its user, with a grace period of
+// ten years: the job would hold its node beyond its time limit. killWait is 30 s, which is also the
 // most that a template may ask for.
 TEST_F(PodWritesTest, NoPodTakesLongerToEndThanATemplateMayAskFor) {
   constexpr std::int64_t kTenYears = 315'360'000;

@@ -117,8 +117,8 @@ void set_limit(kube::JobStatus& status, std::optional<base::Duration> limit,
   status.observed->time_limit = context.asked_limit;
 }
 
-// A job that waits again keeps its number, its priority and its restarts; of the start that is over
-// nothing stays.
+// A job that waits again keeps its number, its priority and its restarts; nothing stays of the
+// start that is over.
 void set_waiting_again(kube::JobStatus& status, const sched::StateChange& change, bool requeued,
                        const DecisionContext& context) {
   status.ending.reset();

@@ -274,8 +274,8 @@ TEST(StatusAfter, ATurnOfTheRotationOnlyInformsAnyOtherSuspensionIsABaseState) {
     EXPECT_EQ(off.status.message, "");
     EXPECT_EQ(off.urgency, want);
     EXPECT_EQ(off.status.state, kube::JobState::kSuspended);
-    // As urgent as the suspension, since the two undo each other: of a pair of which only one is
-    // stored, a new leader would believe that one.
+    // As urgent as the suspension, since the two undo each other: if only one of the pair is
+    // stored, a new leader believes that one.
     const auto on = status_after(sched::Resume{sched::JobId{7}}, off.status, context());
     EXPECT_EQ(on.urgency, want) << "as it was suspended";
     EXPECT_EQ(on.status, running());

@@ -116,7 +116,7 @@ std::optional<NotePod> SuspensionNotes::next_of(const std::string& job_uid, cons
   for (const auto& [name, pod] : pods) {
     if (is_finished(*pod) || pod->metadata.deletion_timestamp) continue;
     const kube::Condition* note = note_of(*pod);
-    // Nothing is said of pods whose condition is right already, for example because an earlier
+    // Nothing is said about pods whose condition is right already, for example because an earlier
     // leader wrote it.
     const bool is_right = is_long ? note != nullptr && note->reason == suspended->second.why.reason
                                   : note == nullptr || suspended != suspended_.end();

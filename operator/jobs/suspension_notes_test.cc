@@ -151,7 +151,7 @@ TEST_F(SuspensionNotesTest, AnotherReasonIsNotedWhenItHasLasted) {
 }
 
 // As a new leader finds it: its predecessor wrote the note, and the job was resumed since. Left
-// there, it would say of a running pod that it is suspended.
+// there, it would say about a running pod that it is suspended.
 TEST_F(SuspensionNotesTest, ANoteOfAJobThatRunsIsTakenAway) {
   put("b", "User");
   EXPECT_EQ(written(kLong), "-b");

@@ -339,7 +339,7 @@ void keep_what_is_read(kube::BatchJob& job) {
   if (job.spec.success_policy) shorten(*job.spec.success_policy);
 }
 
-// The spec is small and stays; of the status only capacities and readiness are read.
+// The spec is small and stays; only capacities and readiness are read from the status.
 void keep_what_is_read(kube::Node& node) {
   kube::Node kept{.metadata = identity_of(node.metadata), .spec = std::move(node.spec)};
   kept.metadata.labels = labels_of_node(node.metadata.labels);

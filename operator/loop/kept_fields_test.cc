@@ -37,7 +37,7 @@ constexpr std::size_t kMega = std::size_t{1} << 20U;
 const std::string kLong(kMega / 2, 'x');
 const std::string kValue(63, 'x');
 
-// All with kubegang's own prefix: of a node's labels these are kept first.
+// All with kubegang's own prefix: these labels of a node are kept first.
 kube::Labels labels() {
   kube::Labels all;
   for (int i = 0; i < kEntries; ++i) all["kubegang.io/" + std::to_string(i)] = kValue;

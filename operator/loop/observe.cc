@@ -154,7 +154,7 @@ void ControlLoop::index_pod(const kube::ObjectKey& key,
     nodes_.observe_agent_pod(*node);
     note_agent(*node);
   }
-  // 2. a pod behind our gate may complete a gang. It is of no job yet, and counts for no node
+  // 2. a pod behind our gate may complete a gang. It has no job yet, and counts for no node
   gated_.observe(key, pod);
   // 3. a pod belongs to one of four: a job that is known, a foreign owner (it takes memory of its
   //    node), a job that has ended, like the pod, or none (an orphan, to be deleted). It leaves the

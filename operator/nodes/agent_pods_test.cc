@@ -28,7 +28,7 @@ kube::Pod agent(bool runs, bool ready) {
 
 struct AgentPodsTest : testing::Test {
   AgentPodsTest() { agents.expect_in("system"); }
-  // Shows the pod; returns what is then known of the agent on n1.
+  // Shows the pod; returns what is then known about the agent on n1.
   AgentPod after(const kube::Pod& pod) {
     EXPECT_EQ(agents.observe(kFirst, &pod), "n1");
     return agents.on("n1").value();

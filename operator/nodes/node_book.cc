@@ -121,7 +121,7 @@ void NodeBook::observe_policy() {
 
 // 1. a node that is there is judged again; the scheduler hears of it if its spec has changed
 // 2. a node that is gone stays as long as jobs are booked on it; they are ended first
-// 3. then it is removed, and forgotten when nothing else is known of it
+// 3. then it is removed, and forgotten when nothing else is known about it
 NodeBook::News NodeBook::take_news(const sched::Configuration& configuration,
                                    const OperatorParameters& parameters) {
   News news;
@@ -148,8 +148,8 @@ NodeBook::News NodeBook::take_news(const sched::Configuration& configuration,
       is_uncounted_ = true;
       news.events.push_back(sched::NodeRemove{name});
     }
-    // Pods, a timetable or a suspension may still be known of a node that is gone: the record goes
-    // with the last of them.
+    // Pods, a timetable or a suspension may still be known about a node that is gone: the record
+    // goes with the last of them.
     if (record.is_used()) continue;
     news.forgotten.push_back(name);
     nodes_.erase(found);

@@ -225,7 +225,7 @@ bool TimetablePublisher::may_go(const std::string& node, const Table& table) con
   const bool is_settled = mirror.urgency() == WriteUrgency::kClean && !mirror.is_in_flight();
   const kube::NodeTimetable* seen = nodes_.table(node);
   if (!is_settled || !mirror.stored().pods.empty()) return false;
-  // 2. The watch shows that very object: without its status nothing is known of the agent.
+  // 2. The watch shows that very object: without its status nothing is known about the agent.
   if (seen == nullptr || seen->metadata.uid != mirror.uid()) return false;
   const kube::NodeTimetableStatus& status = seen->status;
   // Without a revision and without a condition no agent has said anything yet. One that has a

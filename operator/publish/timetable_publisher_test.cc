@@ -61,7 +61,7 @@ struct TimetablePublisherTest : testing::Test {
   TimetablePublisher tables{nodes, gate, report};
 };
 
-// n2 is of the partition too, but its Node does not exist. The Node owns its timetable, so
+// n2 is in the partition too, but its Node does not exist. The Node owns its timetable, so
 // Kubernetes collects it with the node. Until the first one is stored no pod may start there, since
 // the agent would not know of it.
 TEST_F(TimetablePublisherTest, MakesOneForEachNodeOfAPartition) {
@@ -186,7 +186,7 @@ TEST_F(TimetablePublisherTest, WritesAPlanThatDiffersWithoutTheJobsThatAreLeftOu
   EXPECT_TRUE(effects[0].object->metadata.owner_references.empty()) << "it exists";
 }
 
-// An older state in a watch is not news, and a node that nothing is known of is not published.
+// An older state in a watch is not news, and a node that nothing is known about is not published.
 TEST_F(TimetablePublisherTest, TakesNoOlderObjectAndKnowsNoUnknownNode) {
   publish();
   kube::NodeTimetable older = stored(PutTimetable{kube::NodeTimetable{}, true, ""}, "1");

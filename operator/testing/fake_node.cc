@@ -169,7 +169,7 @@ void FakeNode::step(std::int64_t server_version) {
   std::erase_if(processes_, [&](const auto& entry) { return !seen.contains(entry.first); });
 }
 
-// Takes what the annotations say of the pod with its index.
+// Takes what the annotations say about the pod with its index.
 void FakeNode::take_annotations(const kube::Pod& pod) {
   kube::Labels& annotations = annotations_[pod.metadata.uid] = pod.metadata.annotations;
   const auto index = pod.metadata.labels.find(std::string{kube::kLabelTask});

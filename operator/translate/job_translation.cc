@@ -378,7 +378,7 @@ void check_node_list(const sched::JobRequest& request, std::vector<std::string>&
 }
 
 // Adds a problem if the job names an account that does not list its namespace. A job without a name
-// is of its namespace's default account, or of none. On a cluster without accounts every name is
+// is in its namespace's default account, or in none. On a cluster without accounts every name is
 // taken and means nothing, as in Slurm without accounting: scripts of other sites name accounts.
 void check_account(const kube::Job& job, const sched::Configuration& configuration,
                    std::vector<std::string>& problems) {

@@ -330,7 +330,7 @@ TEST(JobTranslation, DevicesOfTheTemplateAreAskedForOnEachNode) {
             "gpu:nvidia:6");
 }
 
-// As sbatch's --gpus and its kind; what one number says of another is filled in there, too.
+// As sbatch's --gpus and its kind; what one number says about another is filled in there, too.
 TEST(JobTranslation, DevicesOfTheJobAndOfTasks) {
   Cluster cluster;
   const json gpus = json::array({{{"name", "gpu"}, {"type", "A100"}, {"count", 4}}});

@@ -56,7 +56,7 @@ TEST(PodFailurePolicy, WithoutOneEveryFailureCounts) {
   EXPECT_THAT(failure_policy_problems({}), IsEmpty());
 }
 
-// The gang ends and starts as a whole, so nothing can be said of one index; its pods are never
+// The gang ends and starts as a whole, so nothing can be said about one index; its pods are never
 // disrupted one by one, and an exit code of one container among several decides nothing.
 TEST(PodFailurePolicy, RulesThatCannotHoldForAGangAreNamed) {
   const auto problems_of = [](const json& rule, int others = 0) {

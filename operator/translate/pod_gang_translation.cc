@@ -224,7 +224,7 @@ class Translator {
         std::string{kube::kAnnotationCpus} + " or in limits how many CPUs it uses");
   }
 
-  // Returns the Job that stands for the gang. Its pods exist already: what it says of size and
+  // Returns the Job that stands for the gang. Its pods exist already: what it says about size and
   // shape is for the scheduler, and `adopted` says which pods fill the slots that the scheduler
   // grants.
   kube::Job job() {
@@ -338,7 +338,7 @@ class Translator {
     for (const char* field : {"nodeSelector", "tolerations", "runtimeClassName"}) {
       if (from.contains(field)) spec[field] = from[field];
     }
-    // That there are some is all that counts, and all that is known of these pods.
+    // That there are some is all that counts, and all that is known about these pods.
     if (has_resource_claims_) {
       spec["resourceClaims"] = Json::array({{{"name", "devices"}}});
     }

@@ -340,7 +340,7 @@ TEST_F(ArrayTest, ANewLeaderKnowsThePodsThatWereKept) {
   EXPECT_EQ(world.pods_of("sweep").size(), 10U) << world.log_tail();
 }
 
-// A requeue of what waits asks for nothing, then or later; a release of the whole array is none of
+// A requeue of what waits asks for nothing, then or later; a release of the whole array releases no
 // tasks that are held by themselves.
 TEST_F(ArrayTest, WhatIsAskedOfATaskThatWaitsDoesNotComeLater) {
   json more = tasks("0-5", 1);

@@ -92,7 +92,7 @@ TEST(Operator, JobsAreNumberedInTheOrderOfTheirCreation) {
 // Two jobs that fill the nodes take turns, and nothing is written for it (14.1). Turns follow from
 // the timetables that the agents have: with a write for each turn the API server would set the
 // limit for how short a slice can be.
-// API servers select by it; of a job that does not say who has submitted it, it is its namespace's.
+// API servers select by it; a job that does not say who has submitted it has its namespace's.
 TEST(Operator, SaysWhoHasSubmittedAJob) {
   World world{{}};
   world.apply(linear_config());
@@ -383,7 +383,7 @@ TEST(Operator, ACancelDuringARequeueStands) {
   expect_no_violations(world);
 }
 
-// The timetable is of the time before it was ready. The new leader finds the job resumed, needs no
+// The timetable is from before it was ready. The new leader finds the job resumed, needs no
 // timetable there and withdraws the old one, which keeps the pod frozen. If the old timetable
 // stayed, the pod would be frozen forever, and no state would say so.
 TEST(Operator, AJobThatWasSuspendedBeforeItWasReadyIsResumedByANewLeader) {

@@ -149,7 +149,7 @@ TEST(Operator, TaintsTheNodesOfAPartitionThatSaysSo) {
 }
 
 // An administrator cordons the node right after its taint was written. The watch shows the cordon
-// before the operator looks at the answer to its own write, which is of the version before. If the
+// before the operator looks at the answer to its own write, which has the version before. If the
 // older answer replaced what the watch has shown, the node would count as usable, and the job would
 // be started on a node that is about to be repaired.
 TEST(Operator, AnAnswerThatTheWatchHasOvertakenDoesNotUndoACordon) {

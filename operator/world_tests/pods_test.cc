@@ -121,7 +121,7 @@ TEST(Operator, AStartAfterARefusedOneIsPublishedThoughItLooksTheSame) {
 }
 
 // The same, and the operator dies when the second start is stored: what the next leader finds
-// published is of the first.
+// published belongs to the first.
 TEST(Operator, ANewLeaderTakesNoTimetableOfAnEarlierStartForThePresentOne) {
   World world{{.nodes = {"n12", "n13", "n14", "n15"}}};
   submit_to_be_refused_once(world);

@@ -82,7 +82,7 @@ TEST_F(UnslicedTest, ANewLeaderCountsTheTimeWithoutOne) {
   open_nodes("");
   const Times then = times("second");
   EXPECT_GT(then.since_start, 180);
-  // For the 155 s without slicing the job ran all the time; of the rest it was off for half.
+  // For the 155 s without slicing the job ran all the time; it was off for half of the rest.
   EXPECT_NEAR(then.suspended, (then.since_start - 155) / 2, 12) << world_.log_tail();
 }
 

@@ -74,7 +74,7 @@ TEST_F(UsageTest, OfAJobThatIsCanceledIsKnownToo) {
   EXPECT_TRUE(usage("gone"));
 }
 
-// It is of the last start until the next one begins.
+// It belongs to the last start until the next one begins.
 TEST_F(UsageTest, OfAJobThatIsRequeuedGoesWithItsNextStart) {
   world.apply(script("again", 1, ""));
   ASSERT_TRUE(is("again", "Running")) << world.log_tail();

@@ -338,8 +338,8 @@ class CarryOut {
     IdsReserved outcome{effect.first, effect.end, base::Error{}, std::nullopt};
     if (effect.exists) {
       outcome.result =
-          // Under the version that the loop knows: of two leaders that reserve the same block, one
-          // gets a conflict.
+          // Under the version that the loop knows: if two leaders reserve the same block, one gets
+          // a conflict.
           client_.patch_status<Config>(key, patch, {.resource_version = effect.version});
     } else {
       // `spec` must be there, though nothing is in it.

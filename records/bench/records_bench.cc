@@ -204,7 +204,7 @@ std::vector<std::string> life_of_a_job(std::int64_t number) {
 }
 
 // The work of kubegang-records for 500 jobs a second in a tenth of a second: all that the watch
-// says of 50 jobs, in its order, and one transaction. Items are jobs.
+// says about 50 jobs, in its order, and one transaction. Items are jobs.
 void lives_of_jobs(benchmark::State& state) {
   const std::string file = file_of(0);
   remove(file);

@@ -90,7 +90,7 @@ class BackfillPassTest : public ::testing::Test {
   std::unique_ptr<BackfillPass> pass_;
 };
 
-// 3 gets d after 1: of the nodes that are free of promises then, it is free of jobs already.
+// 3 gets d after 1: among the nodes free of promises then, it is free of jobs already.
 TEST_F(BackfillPassTest, AJobStartsBehindAnotherOnlyIfItIsOverByTheOthersStart) {
   begin();
   submit_three();

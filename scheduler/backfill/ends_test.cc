@@ -146,7 +146,7 @@ TEST(Ends, AStartIsNotPutIntoTheOrderWhereJobsAreStacked) {
   EXPECT_FALSE(world.ends.add(world.running(7, "c", 45)));
 }
 
-// R8.3, at 100 s a job that should have ended at 60, of a limit of 60 s.
+// R8.3, at 100 s a job that should have ended at 60, with a limit of 60 s.
 TEST(Ends, AnOverdueEndIsGuessed) {
   const auto guessed = [](const Configuration& configuration) {
     EndsWorld world{configuration};

@@ -18,7 +18,7 @@ constexpr int kRoomRoundsMax = 16;
 
 }  // namespace
 
-// A question, for one way of sharing, and what is known of it while it is answered.
+// A question, for one way of sharing, and what is known about it while it is answered.
 struct Lookahead::Search {
   const Question& question;
   const Needs& needs;
@@ -291,9 +291,9 @@ void Lookahead::bound_by_ends(Search& search) {
       rooms_.least_gone(search.in_rooms(), search.least_gone, search.question.until);
 }
 
-// Returns true if the job cannot start by Question::until: what is known of its room, and of what
-// others were refused, is enough for that. With as many gone as were refused it does not fit, so
-// one more must be gone.
+// Returns true if the job cannot start by Question::until: what is known about its room, and of
+// what others were refused, is enough for that. With as many gone as were refused it does not fit,
+// so one more must be gone.
 bool Lookahead::is_in_vain(const Search& search) const {
   const std::optional<base::Instant> until = search.question.until;
   if (cluster_.parameters().quirks.any() || !until) return false;
@@ -327,7 +327,7 @@ bool Lookahead::take_victims(Search& search) {
 // Asks if the job fits when `gone` jobs are gone; then it starts at `start`. This is the one place
 // at which the general way comes to the selector. The bounds are asked first, and a refusal is
 // noted: with as many jobs gone, or fewer, no later question of this search needs to be asked. Not
-// with victims gone: then it is said of other books.
+// with victims gone: then it is said about other books.
 std::optional<Lookahead::Answer> Lookahead::ask(Search& search, std::size_t gone,
                                                 base::Instant start) {
   if (search.is_refused(gone)) return std::nullopt;

@@ -91,8 +91,8 @@ void Promises::Sweep::begin(const NodeSet& nodes, base::Duration length) {
   entered_ = left_ = 0;
 }
 
-// blocked_ says of each node how many of its promises overlap [start, start + length]: those that
-// have entered and not left. A node is free while that is 0. As the start only moves on, each
+// blocked_ says about each node how many of its promises overlap [start, start + length]: those
+// that have entered and not left. A node is free while that is 0. As the start only moves on, each
 // promise enters once and leaves once, so a sweep over all starts costs as much as one look at
 // every promise. Promises leave in the order of their ends and enter in the order of their begins;
 // one that ends before it has entered does neither.

@@ -110,7 +110,7 @@ TEST_F(RowRoomTest, AJobMayFitWhereItsMemoryIsFree) {
   EXPECT_TRUE(may_fit(2, {CountedPer::kWholeNode, 0}, 2));
 }
 
-// The room as jobs leave is known of each number of them, in whatever order it is asked for.
+// The room as jobs leave is known about each number of them, in whatever order it is asked for.
 TEST_F(RowRoomTest, AnyNumberOfJobsGoneCanBeAskedAbout) {
   RowRoom room{world_.cluster, world_.in("q")};
   Job& holder = running(1, "q", {0, 1});

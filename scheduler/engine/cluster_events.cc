@@ -15,7 +15,7 @@ bool has_node(const Allocation& allocation, NodeIndex node) {
 
 // Everything that was worked out from the old configuration is made again, from the bottom up:
 // nodes, priorities, limits, books, queue, gang. Jobs that run go on, whatever the new
-// configuration says of them.
+// configuration says about them.
 void Engine::on(const Configure& event) {
   const bool gang_before = gang::is_on(cluster_);
   const SchedulerType scheduler_before = cluster_.parameters().scheduler;

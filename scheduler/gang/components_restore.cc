@@ -167,8 +167,8 @@ bool Components::gang_kills(const Job& job) const {
 //
 // 1. All plans have this slice and one cycle length, and now lies in all their cycles.
 // 2. Assemble the lists as of the begin of the present turn of the cycle.
-// 3. Play one whole cycle, and compare with what each plan says of its jobs in each slot; the lists
-//    of the present slot are the component's state.
+// 3. Play one whole cycle, and compare with what each plan says about its jobs in each slot; the
+//    lists of the present slot are the component's state.
 // 4. The projection is the published cycle.
 bool Components::adopt_cycle(Component& component, const std::vector<const NodePlan*>& plans,
                              const std::set<JobId>& group, base::Instant now) const {

@@ -27,7 +27,7 @@ PartitionConfig partition(const std::string& name, std::vector<std::string> node
 }
 
 // Ranks follow this order (n2 before n10), so runs of neighbors do, too (4.4.4). It must be total:
-// of any two names exactly one is less.
+// exactly one of any two names is less.
 TEST(NaturalLess, ComparesRunsOfDigitsAsNumbers) {
   const std::vector<std::string> sorted = {"",    "a",   "a1b2", "a1b10", "a2",
                                            "a10", "n09", "n9",   "n10",   "na"};

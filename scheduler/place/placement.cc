@@ -551,8 +551,8 @@ void Placement::classify(Attempt& attempt) {
     return (!attempt.requires_nodes || nodes.contains(attempt.required)) &&
            has_at_least(nodes, attempt.counts.min) && try_all(attempt, nodes);
   };
-  // 3.5 step 3: a required node that does not exist, or is none of the partition's, can never run.
-  // As in place(): the same question again, since other answers lead here.
+  // 3.5 step 3: with a required node that does not exist, or is not in the partition, it can never
+  // run. As in place(): the same question again, since other answers lead here.
   const bool all_there =
       static_cast<int>(job.request->required_nodes.size()) == base_.required_count;
   const bool all_up = sees_all_up(attempt.request);

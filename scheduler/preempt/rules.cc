@@ -132,7 +132,7 @@ base::Duration exempt_time(const Cluster& cluster, const Job& victim) {
   return cluster.parameters().preempt_exempt_time.value_or(base::Duration{0});
 }
 
-// 7.8 step 1: of the QOS under preempt/qos, of the partition otherwise.
+// 7.8 step 1: the QOS's under preempt/qos, the partition's otherwise.
 base::Duration grace_time(const Cluster& cluster, const Job& victim) {
   if (cluster.parameters().preempt_type == PreemptType::kQos) {
     const QosConfig* const qos = qos_named(cluster, victim.request->qos);

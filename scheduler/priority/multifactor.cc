@@ -65,7 +65,7 @@ std::int64_t age_factor(const PriorityParameters& parameters, base::Duration wai
 // Weight × factor, in millionths. Factors are in billionths (ppb), and above one billion where they
 // are not normalized. As a double the product is exact up to 2^53, and then to 16 digits.
 std::int64_t term(std::int64_t weight, std::int64_t factor_ppb) {
-  // More than the greatest priority is as good as infinite; the bound keeps the sum within 64 bits.
+  // More than the greatest priority counts as infinite; the bound keeps the sum within 64 bits.
   constexpr std::int64_t kMost = (kPriorityMax + 1) * kMillion;
   if (weight == 0 || factor_ppb <= 0) return 0;
   const double millionths = static_cast<double>(weight) * static_cast<double>(factor_ppb) / 1000;

@@ -14,7 +14,7 @@ TEST(CountedDemand, ChargesByCpusNodesOrAllThereIs) {
   EXPECT_EQ(CountedDemand{}.charge(4, 8000), 0);
 }
 
-// A demand fits while its charge is free; of a whole node no other job may hold anything.
+// A demand fits while its charge is free; no other job may hold anything of a whole node.
 TEST(CountedBook, FitsWhileTheChargeIsFree) {
   CountedBook memory{{8000, 4000}};
   memory.hold(0, 7700);

@@ -59,7 +59,7 @@ MemoryDemand memory_demand(const ClusterParameters& cluster, const PartitionConf
   // Step 6: instead of refusing the job, Slurm gives it as many times the CPUs as it exceeds the
   // limit, so that each CPU keeps within it.
   if (most && most->value() > 0 && mib > most->value()) {
-    // A factor that no node can serve is as good as any larger one.
+    // A factor that no node can serve has the effect of any larger one.
     const std::int64_t factor = std::min<std::int64_t>(quotient_up(mib, most->value()), kAskedMax);
     if (per_cpu != nullptr) {
       demand.task_factor = static_cast<int>(factor);

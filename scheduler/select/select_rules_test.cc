@@ -93,7 +93,7 @@ TEST_F(SelectRules, R4_2_4_CountedNodesNeedNotHoldTheWholeJob) {
   }
 }
 
-// 4.2 step 4: a required node is none of those that are counted (as recorded).
+// 4.2 step 4: a required node is not among those that are counted (as recorded).
 TEST_F(SelectRules, R4_2_4_RequiredNodesDoNotCount) {
   for (const SelectType select : {SelectType::kLinear, SelectType::kConsTres}) {
     begin(select, with_features(nodes("n", 1, 4), {{"a"}, {"a"}, {"b"}, {"b"}}));

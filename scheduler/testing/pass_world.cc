@@ -102,8 +102,8 @@ void PassWorld::preempt_for(Job& job, NeedsVictims needs) {
   books.set_claim(job, std::move(needs.allocation), now + seconds(60));
 }
 
-// Makes one pass, and what it did or said of each job that waits or has just started, for example
-// "1 runs ab, 2 Resources".
+// Makes one pass; returns what it did or said about each job that waits or has just started, for
+// example "1 runs ab, 2 Resources".
 std::string PassWorld::after_pass(base::Instant when, std::optional<int> depth) {
   now = when;
   more = pass.run(now, depth);

@@ -78,8 +78,8 @@ void Watch::end_array(JobId id, JobState state) {
   books_.erase(id);
 }
 
-// The watch's books follow from the scheduler's events and decisions, and from nothing that it
-// says of itself. Events that only a decision makes true (a start, an end) are taken from the
+// The watch's books follow from the scheduler's events and decisions, and from nothing that it says
+// about itself. Events that only a decision makes true (a start, an end) are taken from the
 // decision.
 void Watch::on_event(base::Instant now, const Event& event) {
   if (const auto* configure = std::get_if<Configure>(&event)) {

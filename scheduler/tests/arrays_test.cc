@@ -121,7 +121,7 @@ TEST_F(Arrays, BeginNoMoreTasksThanMayHaveBegun) {
   EXPECT_EQ(tasks(5), "RRwwww");
   driver.run_until(at(10));
   tell(Hold{.job = task(5, 3)});
-  tell(Release{task(5, 3)});  // one that differs is none of those that have begun
+  tell(Release{task(5, 3)});  // one that differs is not among those that have begun
   tell(Requeue{task(5, 0)});  // the other job goes first
   EXPECT_EQ(tasks(5), "PRwPww");
   EXPECT_EQ(driver.view(5).reason, Reason::kJobArrayTaskLimit);

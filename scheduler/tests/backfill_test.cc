@@ -191,7 +191,7 @@ TEST_F(BackfillRules, R8_2_YoungJobsGetNoPromise) {
 }
 
 // bf_max_job_test and the limits for each user count the records that are tried. Here one job of
-// each user is: of a's two jobs 2 is tried and must wait, so 3, which would fit, is not looked
+// each user is: a's job 2 is tried and must wait, so its job 3, which would fit, is not looked
 // at.
 TEST_F(BackfillRules, R8_2_APassTriesSoManyJobs) {
   c_.cluster.backfill.max_job_user = 1;

@@ -46,7 +46,7 @@ class Dependencies : public ::testing::Test {
   }
 };
 
-// Each kind, of a job that succeeds and of one that fails.
+// Each kind, for a job that succeeds and for one that fails.
 TEST_F(Dependencies, StartWhenTheirKindSaysSo) {
   submit(job(1, 1));
   submit(job(2, 1));
@@ -113,7 +113,7 @@ TEST_F(Dependencies, WaitForTheirDelay) {
   EXPECT_TRUE(runs(2));
 }
 
-// An end by hand is an end, of a job that waits too; a chain falls at once.
+// An end by hand is an end, also for a job that waits; a chain falls at once.
 TEST_F(Dependencies, AreCanceledInAChain) {
   JobRequest held = job(1, 1);
   held.hold = true;

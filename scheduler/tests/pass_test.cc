@@ -93,8 +93,8 @@ TEST_F(MainPassRules, R4_2_2_TmpDiskFiltersTheNodesOfItsOwnJobOnly) {
   EXPECT_EQ(driver_->view(3).reason, Reason::kBadConstraints);
 }
 
-// 4.4.4 step 5: "with required nodes all of them must lie in that run"; of such the first, for a
-// job that takes idle nodes (recorded).
+// 4.4.4 step 5: "with required nodes all of them must lie in that run"; among such runs the first,
+// for a job that takes idle nodes (recorded).
 TEST_F(MainPassRules, R4_4_4_ContiguousNodesAreThoseAroundTheRequiredOnes) {
   const auto ten = nodes("n", 1, 10);
   add("p", ten);

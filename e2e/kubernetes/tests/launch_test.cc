@@ -84,7 +84,7 @@ TEST_F(LaunchOfAPartialGang, IsGivenUpAMinuteAfterItsImageCouldNotBePulled) {
   ASSERT_NO_FATAL_FAILURE(expect_held("node " + node(3)));
 }
 
-// Two of three pods would fit: none stays, because a part of a gang is of no use and would block
+// Two of three pods would fit: none stays, because a part of a gang is useless and would block
 // others.
 TEST_F(Launch, AQuotaKeepsTheGangPendingInTheServersWords) {
   ASSERT_NO_FATAL_FAILURE(apply({{"apiVersion", "v1"},
@@ -356,7 +356,7 @@ class LaunchChangedByAWebhook : public Launch {
                                {"metadata", metadata},
                                {"spec", {{"policyName", ns_}}}});
     ASSERT_TRUE(binding.ok()) << binding.error().message;
-    // In force a moment later: of a pod that is only tried.
+    // In force a moment later: the pod is only tried.
     json tried = job_object({.name = "template"})["spec"]["template"];
     tried["apiVersion"] = "v1";
     tried["kind"] = "Pod";

@@ -183,7 +183,7 @@ ResourceTypePtr ResourceRegistry::find(const std::string& group, const std::stri
   return nullptr;
 }
 
-// Finds by the group in which a kind is stored: of the two groups of events the core one.
+// Finds by the group in which a kind is stored: for events, which have two groups, the core one.
 ResourceTypePtr ResourceRegistry::find_storage(const GroupResource& storage) const {
   for (const ResourceTypePtr& type : types_) {
     if (type->plural == storage.resource && type->storage_group == storage.group &&

@@ -155,7 +155,7 @@ struct Run {
   DeviceSums devices;
 };
 
-// Lower is taken first: of nodes of one weight those with more GPUs for the job.
+// Lower is taken first: among nodes of one weight those with more GPUs for the job.
 std::uint64_t weight_of(const ChoiceRequest& request, int rank) {
   constexpr int kMost = 0xff;
   const int near = request.devices ? std::min(request.devices(rank).near_gpus, kMost) : 0;
@@ -357,7 +357,7 @@ struct Load {
   }
 };
 
-// CR_LLN: of the lightest nodes the one with the largest share of free cores, then the next.
+// CR_LLN: among the lightest nodes the one with the largest share of free cores, then the next.
 std::vector<Chosen> least_loaded(const Offer& offer, const ChoiceRequest& request) {
   Taker taker{offer, request};
   std::vector<Load> order;

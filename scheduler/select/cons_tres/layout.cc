@@ -69,7 +69,7 @@ class CyclicPicker {
     cpus_ -= per_core_;
     return true;
   }
-  // In CPUs that the job can use: of a core with two threads, one or both.
+  // In CPUs that the job can use: one or both of a core with two threads.
   int free_cpus(int socket) const {
     return (free_ & socket_cores(node_, socket)).count() * per_core_;
   }

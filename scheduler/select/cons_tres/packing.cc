@@ -172,7 +172,7 @@ void Packing::mark_unknown(const RowJob& job, std::size_t from) {
 
 // Jobs of equal keys are put in the order of the rows that they are in, as these stood before this
 // packing. A job that changes places with an equal one has other jobs before it, so what is known
-// of the rows blocked for it holds no longer.
+// about the rows blocked for it holds no longer.
 void Packing::order_equals(std::size_t begin, std::size_t end, const Rows& rows) {
   const auto row_before = [&](const Entry& a, const Entry& b) {
     return rows.at_first[static_cast<std::size_t>(a.row)] <

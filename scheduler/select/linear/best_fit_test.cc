@@ -42,7 +42,7 @@ std::string fit(const std::string& drawn, const Wish& wish, std::vector<int> cpu
   return text;
 }
 
-// Step 4: of the runs that hold the job the one with the fewest CPUs; of equals the first.
+// Step 4: among the runs that hold the job the one with the fewest CPUs; among equals the first.
 TEST(LinearBestFit, TakesTheTightestRunThatSuffices) {
   EXPECT_EQ(fit("xxxx.xx.xxx", exactly(2)), ".....##....");
   EXPECT_EQ(fit("xx.xx", exactly(2)), "##...");
@@ -81,7 +81,7 @@ TEST(LinearBestFit, PrefersBigNodesWhenSmallOnesWouldNotDo) {
   EXPECT_EQ(fit("xxxx", {.min = 2, .req = 2, .max = 2, .cpus = 8}, {4, 8, 4, 8}), "##..");
 }
 
-// Step 6: of a range as many nodes as wished for where they are, the minimum otherwise.
+// Step 6: as many nodes of a range as wished for where they are, the minimum otherwise.
 TEST(LinearBestFit, TakesFewerNodesOfARangeWhenThereAreNoMore) {
   const Wish range{.min = 2, .req = 4, .max = 4};
   EXPECT_EQ(fit("xxxxx", range), "####.");
