@@ -162,7 +162,7 @@ void Ledger::check_array(const kube::Job& job, const ArrayFacts& before, const A
     const bool is_one = facts.tasks.contains(entry.task);
     if (is_one && facts.outcomes.of(entry.task) == TaskOutcome::kNone) continue;
     find("array", "task " + title_of(name, entry.task) + " has an entry, and " +
-                      (is_one ? "has ended" : "is none of the array's"));
+                      (is_one ? "has ended" : "is not one of the array's"));
   }
   const kube::ArrayCounts& counts = status.counts;
   const auto all =
