@@ -199,8 +199,8 @@ void Kubelet::step() {
   }
 }
 
-// The objects of the node against the programs: new ones are taken, and programs without an object
-// end.
+// Compares the objects of the node with the programs: new ones are taken, and programs without an
+// object end.
 void Kubelet::sync() {
   std::set<std::string> exist;
   for (const auto& pod : informer_->snapshot()) {
@@ -324,7 +324,7 @@ void Kubelet::accept(const kube::Pod& pod, Program& program) {
   }
 }
 
-// A program starts, ends by SIGTERM or SIGKILL, or by having done its work, whichever is due.
+// Starts a program, or ends it by SIGTERM, SIGKILL or the end of its work, whichever is due.
 void Kubelet::advance(Program& program) {
   if (program.over) return;
   if (!program.running && !program.in_init) {

@@ -40,7 +40,7 @@ kube::JobControl asked_of(const kube::JobControl& control, int task) {
     if (!indexes_in(entry.tasks).contains(task)) continue;
     if (entry.hold) asked.hold = entry.hold;
     if (entry.suspend) asked.suspend = entry.suspend;
-    // An array that is canceled is so with all its tasks.
+    // A canceled array cancels all its tasks.
     if (entry.cancel) asked.cancel = *entry.cancel || control.cancel.value_or(false);
   }
   return asked;
@@ -94,7 +94,7 @@ void Ledger::on_array_gone(const kube::Job& job) {
   arrays_.erase(array);
 }
 
-// Changes of several tasks in one write are of one instant: those that have left their nodes
+// Changes of several tasks in one write happen at one instant: tasks that have left their nodes
 // come first.
 void Ledger::on_tasks(const kube::Job& job, const ArrayFacts& facts, bool fresh) {
   const kube::ArrayStatus status = job.status.array.value_or(kube::ArrayStatus{});
@@ -269,7 +269,7 @@ void Ledger::check_task_end(const JobFacts& facts) {
   }
 }
 
-// Stored is not of which kind a failure is: one of a program, a loss, a time limit or a preemption.
+// The kind of a failure is not stored: of a program, by a loss, a time limit or a preemption.
 void Ledger::check_task_failure(const JobFacts& facts) {
   if (is_of_a_restore(facts)) return;
   const StartFacts happened = happened_to(facts);
@@ -284,7 +284,7 @@ void Ledger::check_task_failure(const JobFacts& facts) {
   find("verdict", "task " + title_of(facts.job) + " has failed, and nothing of it has");
 }
 
-// As check_stored(): what the operator has nothing to write of has the entry that it wants.
+// As check_stored(): a task with nothing left to be written has the entry that is wanted.
 void Ledger::check_stored_task(const std::string& key, const kube::JobStatus& wanted) {
   // One that has not started has an entry only if it waits for another reason than the rest.
   if (wanted.starts.value_or(0) == 0) return;
@@ -310,7 +310,7 @@ void Ledger::check_stored_task(const std::string& key, const kube::JobStatus& wa
 }
 
 void Ledger::note_array_fate(const kube::Job& job, const ArrayFacts& facts) {
-  // Those that have become nothing yet are known to be the array's.
+  // Tasks that have no fate yet get an empty one.
   for (const int task : facts.tasks) fates_[title_of(job.metadata.name, task)];
   std::set<std::string>& fate = fates_[job.metadata.name];
   const bool all_began = std::all_of(facts.tasks.begin(), facts.tasks.end(), [&](int task) {

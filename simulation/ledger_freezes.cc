@@ -103,8 +103,8 @@ void Ledger::sample_overlaps(Node& node) {
 //
 // * Not less than was sampled: each spell was sampled for up to one step too long, and counts from
 //   the look that finds the barrier passed.
-// * Not more than the kernel took to freeze, in all: of a slow freeze the worker learns at a look
-//   each 100 ms, of any other 1 ms after it asked; while it is not stepped it does not look.
+// * Not more than the kernel took to freeze, in all: the worker learns of a slow freeze at a look
+//   each 100 ms, and of any other 1 ms after it asked; while it is not stepped it does not look.
 void Ledger::sample_counted_overlaps(Node& node) {
   Overlaps& facts = overlaps_[node.machine->name];
   const Kernel& kernel = node.machine->kernel;
@@ -197,8 +197,8 @@ void Ledger::sample_frozen(Node& node) {
   }
 }
 
-// No pod of a gang stays frozen of which one pod has a probe or a sidecar: kubelet would restart
-// what does not answer.
+// No pod stays frozen if a pod of its gang has a probe or a sidecar: kubelet would restart what
+// does not answer.
 void Ledger::sample_never_frozen(const Node& node) {
   if (!operator_is_well_ || is_excused(node)) return;
   for (const auto& [uid, program] : node.kubelet->programs()) {

@@ -102,7 +102,7 @@ void Ledger::on_version(const std::string& uid, kube::Job job) {
   }
   ++tally_.looked["verdict"];
   const bool two_leaders = now_ < restored_at_ + kTwoLeadersWithin;
-  // The leader that stays may write over it later: what the other one wrote it does not read.
+  // The leader that stays may write over it later: it does not read what the other one wrote.
   const bool of_two_leaders =
       facts.final_at >= restored_at_ && facts.final_at < restored_at_ + kTwoLeadersWithin;
   if (is_final_state(before) && before.status.state != status.state && !two_leaders &&

@@ -20,7 +20,7 @@ constexpr Time kIdleMax = seconds{90};
 // A plan is made every 30 s (backfill.interval); the rest is for a pass that comes before a change
 // is heard.
 constexpr Time kPlannedWithin = seconds{40};
-// By how much sooner than others must go a job must be gone, for seconds that are cut off and
+// How much sooner a job must be gone than others must go, for seconds that are cut off and
 // run times that are stored late.
 constexpr base::Duration kPlanSlack = std::chrono::minutes{1} + seconds{5};
 

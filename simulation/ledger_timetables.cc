@@ -82,7 +82,7 @@ void Ledger::check_stored_table(const std::string& node, const kube::NodeTimetab
                                " is not stored as the operator wants it: " + difference.dump());
 }
 
-// A timetable lists pods of stored starts only. A pod's name says which start it is of, as a
+// A timetable lists pods of stored starts only. A pod's name says to which start it belongs, as a
 // function of job and start (architecture.md 3). One that was long on its way may list a start that
 // is over. take() has read the jobs stored before this.
 void Ledger::check_starts(const kube::NodeTimetable& table) {

@@ -78,8 +78,8 @@ Ledger::StartFacts Ledger::happened_to(const JobFacts& facts) {
   return happened;
 }
 
-// Returns true if the present start was stored before etcd was restored, or soon after: what the
-// operator finds of its pods then is of another past.
+// Returns true if the present start was stored before etcd was restored, or soon after: the pods
+// that the operator finds then come from another past.
 bool Ledger::is_of_a_restore(const JobFacts& facts) const {
   return facts.start_at < restored_at_ + kAfterRestore;
 }

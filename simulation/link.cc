@@ -169,8 +169,8 @@ devcluster::ApiServer& Link::server_of(const std::string& path) {
   return stale ? *stale_ : server_;
 }
 
-// The request reaches the server. Two things are added that this server lacks or a break needs: the
-// CEL rule of terms, and dry runs of writes that are only said to be stored.
+// Passes the request to the server. Two things are added that this server lacks or a break needs:
+// the CEL rule of terms, and dry runs of writes that are only said to be stored.
 base::Result<kube::Response> Link::transmit(kube::Request request) {
   ++tally_.requests;
   if (lowers_term(request)) {

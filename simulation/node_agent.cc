@@ -331,8 +331,8 @@ void NodeAgent::run_timers() {
   }
 }
 
-// Does as Agent::step, without the log and the metrics: read what has come, decide, set the timers,
-// offer a report. Rules that are broken on purpose change its inputs or delay its journal.
+// Does what Agent::step does, without the log and the metrics: read what has come, decide, set the
+// timers, offer a report. Rules that are broken on purpose change its inputs or delay its journal.
 void NodeAgent::step_policy() {
   Worker& w = *worker_;
   agent::PolicyLoop& loop = *w.loop;

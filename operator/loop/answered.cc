@@ -155,7 +155,7 @@ void ControlLoop::answered(UsagePut&& outcome) {
 }
 
 // Takes what an answer shows of an object, if no watch and no other answer has shown a newer state
-// of it, or its deletion. Not by way of the inbox, which takes whatever comes last for the newest.
+// of it, or its deletion. The inbox is no way for that: it takes whatever comes last as the newest.
 //
 // A pod: it is known from now on, not only when the watch shows it.
 void ControlLoop::index_answer(kube::Pod&& pod) {

@@ -245,7 +245,7 @@ void Kubelet::step(base::Duration wait_max) {
   collect_garbage();
 }
 
-// A pod that is new here is admitted; of one that is known only a deletion matters, because a pod's
+// Admits a pod that is new here; only the deletion of a known one matters, because a pod's
 // spec does not change. On a node with a fault it is noted and nothing more: restore_node() goes on
 // with it.
 void Kubelet::handle(const PodSeen& event) {

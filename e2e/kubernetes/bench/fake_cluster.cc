@@ -83,8 +83,8 @@ Status make_objects(BenchApi& api, int nodes_count) {
 // With maxShare 2 any two jobs may be stacked on a core, so every node needs a timetable.
 Status allow_turns(BenchApi& api, bool allowed) {
   const json policy = allowed ? json{{"policy", "Force"}, {"maxShare", 2}}
-                              // A merge patch: null removes the field, which the policy Never does
-                              // not go with.
+                              // A merge patch: null removes the field, which the policy Never
+                              // forbids.
                               : json{{"policy", "Never"}, {"maxShare", nullptr}};
   return api
       .call(Method::kPatch, std::string{"/apis/kubegang.io/v1alpha1/partitions/"} + kPartition,

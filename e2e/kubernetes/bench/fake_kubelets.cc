@@ -91,7 +91,7 @@ std::size_t FakeKubelets::running() const {
   return count;
 }
 
-// A failure is not tried again: the wait for ready nodes would tell.
+// A failure is not tried again: the wait for ready nodes would show it.
 void FakeKubelets::make_ready(const kube::ObjectKey& node) {
   const std::string now = kube::format_time(clock_.wall());
   (void)client_.patch_status<kube::Node>(

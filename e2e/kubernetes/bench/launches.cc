@@ -288,7 +288,7 @@ Status Launches::measure_batch(const Shape& shape, json& row) {
   return api_.clean(kBatch, theirs);
 }
 
-// Makes each Job just before its pods, so that the client is never ahead with the one or the other.
+// Makes each Job just before its pods, so that the client is never ahead with either.
 // Two floors: the pods alone, and the pods with the Jobs, whose creation our users pay for as well.
 Status Launches::measure_limits(const Shape& shape, std::vector<json> pods, json& row) {
   const auto pods_count = pods.size();

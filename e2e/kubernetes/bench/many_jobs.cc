@@ -128,7 +128,7 @@ base::Result<json> ManyJobs::run_beside() {
       !s.ok()) {
     return s.error();
   }
-  // A new leader looks at every job once; waiting ones it must number and to queue first.
+  // A new leader looks at every job once; waiting ones must get numbers and be queued first.
   double before = -1;
   const auto rests = [&] {
     const double now = cpu_seconds(run->pid());
