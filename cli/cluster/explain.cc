@@ -26,8 +26,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The facts behind an explanation. `moment` and `turns` are of the instant `now`, for which all of
-// it holds.
+// The facts behind an explanation. `moment` and `turns` hold for the instant `now`, as all of it
+// does.
 struct Facts {
   kube::Job job;                            // of a task of an array its own
   std::optional<int> task;                  // of an array
@@ -136,8 +136,8 @@ std::string ending_text(const kube::JobEnding& ending) {
   return text;
 }
 
-// Adds why nodes take no new jobs: of a job that has nodes only those that it has, of one that
-// waits all of its partition, since each of them is one that it does not get.
+// Adds why nodes take no new jobs: the nodes of a job that has some, else all nodes of the
+// partition, since a waiting job gets none of them.
 void add_unusable(Lines& out, const kube::Job& job, const kube::Partition& partition) {
   std::set<std::string> own;
   if (job.status.allocation) {

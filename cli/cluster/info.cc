@@ -231,7 +231,7 @@ std::vector<NodeLine> node_lines(const ClusterNodes& cluster) {
 // A partition stands in a line for each state that its nodes have, as in sinfo, so the number of
 // lines depends on the states and not on the number of nodes. Nodes of one state become one
 // hostlist, in natural order.
-// For example, of a default partition of four nodes, two of which are busy and one is drained:
+// For example, a default partition of four nodes, of which two are busy and one is drained:
 //
 //   PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST
 //   batch*       up 2-00:00:00      2  alloc n[1-2]

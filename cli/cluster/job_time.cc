@@ -9,8 +9,8 @@
 namespace cli {
 namespace {
 
-// The job's pod on one of its nodes that lists it: by its index, all questions about its turns are
-// asked of the timetable.
+// The job's pod on one of its nodes that lists it: all questions about its turns are asked of the
+// timetable by its index.
 struct Listed {
   const kube::NodeTimetable* timetable = nullptr;
   std::uint16_t pod = 0;

@@ -48,7 +48,7 @@ const kube::NodeTimetable* page_without_turns(const std::string&) {
   return nullptr;
 }
 
-// Returns the line of `queue`, of a job without timetables; nullopt if it has ended.
+// Returns the line of `queue` for a job without timetables; nullopt if it has ended.
 std::optional<QueueLine> page_line(const std::shared_ptr<const kube::Job>& job) {
   std::vector<QueueLine> lines = queue_lines({job}, page_without_turns, base::Instant{});
   return lines.empty() ? std::nullopt : std::optional{std::move(lines.front())};

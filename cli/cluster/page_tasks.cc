@@ -13,7 +13,7 @@ std::string board_name(const std::string& uid, int number) {
   return uid + "_" + std::to_string(number);
 }
 
-// Returns the array as a job that stands for one task: nothing in it is about the others.
+// Returns the array as a job that stands for one task: nothing in it is about other tasks.
 kube::Job one_of(const kube::Job& array) {
   kube::Job one = array;
   one.status = {};

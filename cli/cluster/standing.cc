@@ -65,8 +65,8 @@ base::Status read_policies(const Session& session, std::span<const kube::Node* c
   return {};
 }
 
-// Only jobs that wait and that the operator has accepted: of any other the scheduler has no
-// priority. In the order of their numbers, as a new leader restores them.
+// Only jobs that wait and that the operator has accepted: the scheduler has no priority of any
+// other. In the order of their numbers, as a new leader restores them.
 base::Status read_jobs(const Session& session, const std::string& ns, Standing& standing,
                        Output output) {
   auto jobs = list_all<kube::Job>(session, ns, output);

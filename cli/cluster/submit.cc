@@ -88,7 +88,7 @@ bool read_format(const std::string& text, SubmitOutput& output) {
 }
 
 // Reads kubectl's options at arguments[i], in their long forms only, since sbatch has
-// its own short ones; false if the word is none of them.
+// its own short ones; false if the word is not one of them.
 base::Result<bool> read_connection(std::span<const std::string> arguments, std::size_t& i,
                                    SubmitArguments& own) {
   kube::ConfigOverrides& overrides = own.connect.overrides;
