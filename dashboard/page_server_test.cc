@@ -1,9 +1,7 @@
 // The server over real sockets of this machine.
 #include "dashboard/page_server.h"
 
-#include <arpa/inet.h>
 #include <gmock/gmock.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,50 +11,23 @@
 #include <thread>
 
 #include "dashboard/bundle.h"
+#include "dashboard/testing/connection.h"
 
 namespace dashboard {
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using testing::HasSubstr;
-using testing::Not;
-using testing::StartsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+using testing::connect_to;
+using testing::read_until;
+using testing::send_text;
 
 constexpr uid_t kNobody = 65534;
 
-os::FileDescriptor connect_to(int port) {
-  os::FileDescriptor socket{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
-  // Longer than any answer on a busy machine.
-  const timeval patience{.tv_sec = 60, .tv_usec = 0};
-  setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<std::uint16_t>(port));
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  EXPECT_EQ(::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address),
-            0);
-  return socket;
-}
-
-void send_text(const os::FileDescriptor& socket, const std::string& text) {
-  EXPECT_EQ(::send(socket.get(), text.data(), text.size(), MSG_NOSIGNAL),
-            static_cast<ssize_t>(text.size()));
-}
-
-// Until `end` has come; "" means until the server hangs up.
-std::string read_until(const os::FileDescriptor& socket, const std::string& end) {
-  std::string text;
-  std::array<char, 65536> piece;
-  while (end.empty() || text.find(end) == std::string::npos) {
-    const ssize_t count = ::recv(socket.get(), piece.data(), piece.size(), 0);
-    if (count <= 0) break;
-    text.append(piece.data(), static_cast<std::size_t>(count));
-  }
-  return text;
-}
-
-class PageServerTest : public testing::Test {
+class PageServerTest : public ::testing::Test {
  protected:
   void SetUp() override { start({}); }
 
@@ -92,9 +63,8 @@ class PageServerTest : public testing::Test {
 
   std::string request(const std::string& line, const std::string& headers,
                       const std::string& body = "") const {
-    const std::string port = std::to_string(server_->port());
-    return line + " HTTP/1.1\r\nHost: 127.0.0.1:" + port + "\r\n" + headers +
-           "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+    const std::string host = "127.0.0.1:" + std::to_string(server_->port());
+    return testing::request_text(line, host, headers, body);
   }
 
   std::string origin() const {

@@ -1,12 +1,7 @@
 // The page for several users against the in-memory API server, to which reviews of tokens and
 // rights are added: who sees which rows, for how long, and what readers cost.
-#include <arpa/inet.h>
 #include <gmock/gmock.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-#include <array>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -16,29 +11,20 @@
 #include "cli/cluster/dashboard.h"
 #include "cli/cluster/page_objects.h"
 #include "cli/testing/program_fixture.h"
+#include "dashboard/testing/connection.h"
 
 namespace cli {
 namespace {
 
+using dashboard::testing::connect_to;
+using dashboard::testing::read_until;
+using dashboard::testing::request_text;
+using dashboard::testing::send_text;
 using std::chrono::minutes;
 using std::chrono::seconds;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
-
-// A connection that closes itself.
-class Socket {
- public:
-  explicit Socket(int descriptor) : descriptor_{descriptor} {}
-  Socket(Socket&& other) noexcept : descriptor_{std::exchange(other.descriptor_, -1)} {}
-  ~Socket() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-  int get() const { return descriptor_; }
-
- private:
-  int descriptor_;
-};
 
 // An API server that reviews tokens and rights, too.
 class Reviews final : public kube::Transport {
@@ -111,37 +97,15 @@ class SharedPageTest : public ProgramTest {
     thread_ = std::jthread{[this](std::stop_token stop) { page_->serve(std::move(stop)); }};
   }
 
-  Socket send(const std::string& line, const std::string& headers,
+  os::FileDescriptor send(const std::string& line, const std::string& headers,
                           const std::string& body = "", const std::string& host = "") const {
-    Socket socket{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
-    const timeval patience{.tv_sec = 60, .tv_usec = 0};
-    setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(static_cast<std::uint16_t>(page_->port()));
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    EXPECT_EQ(::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address),
-              0);
-    const std::string text = line + " HTTP/1.1\r\nHost: " + (host.empty() ? here() : host) +
-                             "\r\n" + headers + "Content-Length: " + std::to_string(body.size()) +
-                             "\r\n\r\n" + body;
-    EXPECT_EQ(::send(socket.get(), text.data(), text.size(), MSG_NOSIGNAL),
-              static_cast<ssize_t>(text.size()));
+    os::FileDescriptor socket = connect_to(page_->port());
+    send_text(socket, request_text(line, host.empty() ? here() : host, headers, body));
     return socket;
-  }
-  static std::string read(const Socket& socket, const std::string& end = "") {
-    std::string text;
-    std::array<char, 65536> piece;
-    while (end.empty() || text.find(end) == std::string::npos) {
-      const ssize_t count = ::recv(socket.get(), piece.data(), piece.size(), 0);
-      if (count <= 0) break;
-      text.append(piece.data(), static_cast<std::size_t>(count));
-    }
-    return text;
   }
   std::string ask(const std::string& line, const std::string& headers, const std::string& body = "",
                   const std::string& host = "") const {
-    return read(send(line, headers, body, host));
+    return read_until(send(line, headers, body, host), "");
   }
   std::string here() const { return "127.0.0.1:" + std::to_string(page_->port()); }
   std::string origin() const { return "Origin: http://" + here() + "\r\n"; }
@@ -151,7 +115,7 @@ class SharedPageTest : public ProgramTest {
   // Returns what a reader's page gets first.
   std::string picture(const std::string& headers) const {
     const auto socket = send("GET /events", headers);
-    return read(socket, "\"gone\":{");
+    return read_until(socket, "\"gone\":{");
   }
 
   Reviews reviews_{transport_};
@@ -254,10 +218,10 @@ TEST_F(SharedPageTest, ManyReadersCostTheApiServerWhatOneDoes) {
   (void)picture(bearer("token-ann"));
   const auto counts = server_.request_counts();
   const auto watches = server_.open_watches_count();
-  std::vector<Socket> open;
+  std::vector<os::FileDescriptor> open;
   for (int i = 0; i < 50; ++i) {
     open.push_back(send("GET /events", bearer(i % 2 == 0 ? "token-ann" : "token-root")));
-    EXPECT_THAT(read(open.back(), "\"gone\":{"), HasSubstr("of-team-a"));
+    EXPECT_THAT(read_until(open.back(), "\"gone\":{"), HasSubstr("of-team-a"));
   }
   EXPECT_EQ(server_.request_counts(), counts);
   EXPECT_EQ(server_.open_watches_count(), watches);
