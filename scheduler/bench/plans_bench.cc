@@ -160,13 +160,37 @@ void backfill(benchmark::State& state) {
 }
 BENCHMARK(backfill)->Name("Backfill")->Arg(1000)->UseManualTime()->Unit(benchmark::kMillisecond);
 
+// Two jobs take turns on each core.
+Setup turns_setup(int nodes) {
+  Setup made = setup(nodes, SelectType::kConsTres, {partition("p", OverSubscribe::kForce, 2)});
+  made.configuration.cluster.scheduler = SchedulerType::kBackfill;
+  made.configuration.cluster.gang = true;
+  made.configuration.cluster.preempt_type = PreemptType::kPartitionPriority;
+  made.configuration.cluster.preempt_mode = PreemptMode::kSuspend;
+  return made;
+}
+
+// All jobs have two whole nodes.
+std::vector<JobId> fill_with_pairs_and_queue(World& world, int nodes, int waiting) {
+  std::vector<JobId> jobs;
+  for (int i = 0; i < nodes + waiting; ++i) {
+    JobRequest request = nodes_job(2);
+    request.tasks = 2;
+    request.cpus_per_task = kCoresPerNode;
+    request.time_limit = std::chrono::minutes{30 + i % 600};
+    jobs.push_back(world.submit(request));
+  }
+  world.start_waiting();
+  return jobs;
+}
+
 // When a job would start behind 4,000 that wait.
-void foretell(benchmark::State& state) {
+void foretell(benchmark::State& state, auto make_setup, auto fill) {
   constexpr int kWaiting = 4'000;
   const auto nodes = static_cast<int>(state.range(0));
-  const Setup made = planned_setup(nodes);
+  const Setup made = make_setup(nodes);
   World world{made, Timing::kOwn};
-  fill_and_queue(world, nodes, kWaiting);
+  fill(world, nodes, kWaiting);
   world.settle();
   ForecastQuestion question;
   question.request = nodes_job(4);
@@ -185,8 +209,14 @@ void foretell(benchmark::State& state) {
         std::chrono::duration<double, std::ratio<60>>{answer.start - world.now()}.count();
   }
 }
-BENCHMARK(foretell)
+BENCHMARK_CAPTURE(foretell, nodes, planned_setup, fill_and_queue)
     ->Name("Forecast")
+    ->Arg(1000)
+    ->UseManualTime()
+    ->Iterations(1)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(foretell, turns, turns_setup, fill_with_pairs_and_queue)
+    ->Name("Forecast/turns")
     ->Arg(1000)
     ->UseManualTime()
     ->Iterations(1)

@@ -15,12 +15,22 @@ namespace {
 // backfill are as far apart as one part in kCoarse of the time that has gone by. Each of them costs
 // most of a step.
 constexpr int kCoarse = 30;
+// Where jobs take turns, steps after the first hour are likewise one part in so many of the time
+// since then apart: jobs that end between two of them end together. A step looks at all components
+// of the gang, however few jobs end in it.
+constexpr base::Duration kOneByOne = std::chrono::hours{1};
+constexpr int kFine = 128;
 
 // One forecast. Jobs end at their limits.
 class ForecastRun {
  public:
   ForecastRun(const ForecastQuestion& question, const ForecastBounds& bounds)
-      : bounds_{bounds}, began_{question.state.now}, now_{began_}, id_{question.request.id} {
+      : bounds_{bounds},
+        began_{question.state.now},
+        now_{began_},
+        id_{question.request.id},
+        takes_turns_{question.state.configuration->cluster.gang},
+        begin_{question.request.begin_time.value_or(began_)} {
     take_over(question.state);
     JobRequest request = question.request;
     request.hold = request.suspend = false;
@@ -37,7 +47,7 @@ class ForecastRun {
         break;
       }
       if (bounds_.gives_up()) break;
-      now_ = *next;
+      if (*next > now_) now_ = step_for(*next);
       scheduler_.rest_at_least((now_ - began_) / kCoarse);
       end_jobs_at_limits();
       const auto due = scheduler_.next_due();
@@ -47,6 +57,16 @@ class ForecastRun {
   }
 
  private:
+  // The next step, at which what is due at `next` happens: then or a little later. Not
+  // after the instant from which on the job may start.
+  base::Instant step_for(base::Instant next) const {
+    if (!takes_turns_) return next;
+    const base::Duration far = std::max(now_ - began_ - kOneByOne, base::Duration{0});
+    base::Instant step = now_ + far / kFine;
+    if (begin_ > now_) step = std::min(step, begin_);
+    return std::max(next, step);
+  }
+
   // 1. Nodes and configuration, with the same indexes.
   // 2. Jobs, turns and usage, as a new leader has them.
   // 3. Pods that are starting or ending do so at once.
@@ -218,6 +238,8 @@ class ForecastRun {
   const base::Instant began_;
   base::Instant now_;
   const JobId id_;
+  const bool takes_turns_;
+  const base::Instant begin_;  // of the job
   ComingEnds ends_;
   std::map<JobId, Forecast::Stop> stopped_;
   bool is_answered_ = false;

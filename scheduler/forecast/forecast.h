@@ -1,7 +1,7 @@
 // When and where a job would start if it was submitted now and nothing else happened: jobs run
 // until their time limits and are ready at once, and no user submits, cancels or changes anything.
-// That is what the backfill assumes, too. Backfill looks less often the farther away an instant is:
-// a start that is a day away may be foretold three parts in a hundred late.
+// That is what the backfill assumes, too. The farther away an instant is, the less often it is
+// looked at: a start that is a day away may be foretold a twentieth of that time late.
 //
 // The scheduler that is asked is not touched: a copy of its state is restored as a new leader's
 // would be, and goes on in virtual time.

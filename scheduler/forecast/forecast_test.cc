@@ -200,5 +200,34 @@ TEST(ForecastOfRandomClusters, IsMostlyWhatHappens) {
   EXPECT_GE(waited, asked / 4);
 }
 
+// A hundred jobs wait for eight nodes, on which two take turns or each has its own. What is days
+// away is foretold a little late.
+TEST(ForecastOfALongQueue, IsATwentiethLateAtMost) {
+  for (const OverSubscribe over : {OverSubscribe::kNo, OverSubscribe::kForce}) {
+    const std::vector<NodeSpec> eight = nodes("n", 1, 8);
+    Configuration configuration = gang_linear({partition("p", eight, over, 2)});
+    Driver driver{configuration, eight};
+    const auto asked = [](int id) {
+      JobRequest request = job(id, 1 + id % 3, "p");
+      request.time_limit = std::chrono::minutes{10 + id * 37 % 400};
+      return request;
+    };
+    for (int id = 1; id <= 100; ++id) driver.step(at(0), Submit{asked(id)});
+    driver.run_until(at(10));
+    const Forecast answer = forecast(question(driver, configuration, asked(101)));
+    ASSERT_EQ(answer.outcome, Forecast::Outcome::kStarts);
+    driver.step(at(10), Submit{asked(101)});
+    std::optional<base::Instant> start;
+    while (!start) {
+      driver.run_until(*driver.scheduler().next_due());
+      const auto view = driver.scheduler().job(JobId{101}, driver.now());
+      if (view && view->allocation != nullptr) start = driver.now();
+    }
+    const base::Duration away = *start - at(10);
+    EXPECT_GT(away, std::chrono::hours{24});
+    EXPECT_LE(std::chrono::abs(answer.start - *start), away / 20) << answer.start - *start;
+  }
+}
+
 }  // namespace
 }  // namespace sched::testing
