@@ -148,11 +148,21 @@ void PageFeed::publish_partitions() {
 void PageFeed::on_job(const JobPointer& job) {
   if (job->spec.test_only.value_or(false)) return;
   std::vector<PageStay>& stays = stays_[job->metadata.uid];
-  follow_stays(stays, job->status, clock_.wall());
+  const base::Instant now = clock_.wall();
+  follow_stays(stays, job->status, now, [&] { return stoppers(job->status); });
   board_.set("jobs", job->metadata.uid, page_job(job, stays), page_scope("jobs", job->metadata.ns));
   if (!job->spec.array) return;
-  tasks_.on_array(*job, clock_.wall());
+  tasks_.on_array(*job, now, [this](const kube::JobStatus& task) { return stoppers(task); });
   forget(tasks_.forgotten());
+}
+
+std::vector<std::string> PageFeed::stoppers(const kube::JobStatus& stopped) const {
+  std::map<std::string, std::int32_t> tiers;
+  for (const auto& each : partitions_.snapshot()) {
+    const kube::PartitionSpec& spec = each->status.accepted ? *each->status.accepted : each->spec;
+    tiers[each->metadata.name] = spec.priority_tier.value_or(1);
+  }
+  return page_stoppers(stopped, jobs_.snapshot(), tiers);
 }
 
 // Jobs that ended until then may be missing: records may have them.

@@ -47,6 +47,7 @@ class PageFeed {
   };
 
   void on_job(const JobPointer& job);
+  std::vector<std::string> stoppers(const kube::JobStatus& stopped) const;
   void on_job_gone(const JobPointer& job);
   void on_timetable(const kube::NodeTimetable& timetable);
   void on_timetable_gone(const kube::NodeTimetable& timetable, base::Instant since);

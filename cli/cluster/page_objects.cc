@@ -17,7 +17,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kStaysMax = 16;  // of one job
 // The longest text of tasks' numbers: a set with many holes is cut, the counts are not.
 constexpr std::size_t kTasksTextMax = 400;
 
@@ -60,6 +59,13 @@ Json page_stays(const std::vector<PageStay>& stays) {
     all.push_back({{"on", page_names(stay.hostlist)},
                    {"from", page_instant(stay.from)},
                    {"to", page_instant(stay.to)}});
+    if (!stay.ended_for.empty()) all.back()["endedFor"] = stay.ended_for;
+    for (const PagePause& pause : stay.pauses) {
+      all.back()["pauses"].push_back({{"byUser", pause.by_user},
+                                      {"by", pause.by},
+                                      {"from", page_instant(pause.from)},
+                                      {"to", page_instant(pause.to)}});
+    }
   }
   return all;
 }
@@ -181,26 +187,6 @@ Json page_state(const kube::Job& job, const std::optional<QueueLine>& line,
 
 std::string page_scope(const std::string& resource, const std::string& ns) {
   return ns.empty() ? resource : resource + "/" + ns;
-}
-
-void follow_stays(std::vector<PageStay>& stays, const kube::JobStatus& status, base::Instant now) {
-  const bool is_over = status.state && kube::is_final(*status.state);
-  const std::string hostlist = status.allocation && !is_over ? status.allocation->hostlist : "";
-  const bool is_open = !stays.empty() && !stays.back().to;
-  if (is_open && stays.back().hostlist != hostlist) {
-    stays.back().to = is_over ? status.end_time.value_or(now) : now;
-  }
-  // One that had ended before the page was opened is where its status says.
-  if (is_over && stays.empty() && status.allocation && status.start_time && status.end_time) {
-    stays.push_back({.hostlist = status.allocation->hostlist,
-                     .from = *status.start_time,
-                     .to = status.end_time});
-  }
-  if (hostlist.empty() || (!stays.empty() && !stays.back().to)) return;
-  // A job that ran before the page was opened has been there since its start.
-  const bool is_first = stays.empty();
-  stays.push_back({.hostlist = hostlist, .from = is_first ? status.start_time.value_or(now) : now});
-  if (stays.size() > kStaysMax) stays.erase(stays.begin());
 }
 
 std::string page_job(const std::shared_ptr<const kube::Job>& job,

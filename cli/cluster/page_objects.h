@@ -12,6 +12,7 @@
 #include "api/node_timetable.h"
 #include "api/partition.h"
 #include "base/time.h"
+#include "cli/cluster/page_stays.h"
 #include "kube/api/node.h"
 
 namespace cli {
@@ -19,19 +20,6 @@ namespace cli {
 // A scope of the board is what it takes the right to list: "jobs/NAMESPACE", or "RESOURCE" of a
 // kind without namespaces; all of them of the group kubegang.io.
 std::string page_scope(const std::string& resource, const std::string& ns = "");
-
-// A stay of a job on nodes: from its allocation, or from its start if that is known, to its end.
-struct PageStay {
-  std::string hostlist;
-  base::Instant from;
-  std::optional<base::Instant> to{};  // nullopt: it is there
-
-  friend bool operator==(const PageStay&, const PageStay&) = default;
-};
-
-// Brings the stays of a job, or of a task, up to date: one begins with an allocation and ends with
-// it, or with the job.
-void follow_stays(std::vector<PageStay>& stays, const kube::JobStatus& status, base::Instant now);
 
 // Returns a job as `queue` shows it, its state without its turns (R for R and S), and where it was.
 // An array has how many of its tasks are where, and which of them wait for their first start.

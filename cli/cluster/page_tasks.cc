@@ -26,7 +26,9 @@ kube::Job one_of(const kube::Job& array) {
 // 1. the tasks that have an entry
 // 2. those that had one: how they ended stands in the outcomes. One that waits as all the others do
 //    (it was held and is no longer) is forgotten
-void PageTasks::on_array(const kube::Job& array, base::Instant now) {
+void PageTasks::on_array(
+    const kube::Job& array, base::Instant now,
+    const std::function<std::vector<std::string>(const kube::JobStatus& task)>& stoppers) {
   const std::string& uid = array.metadata.uid;
   const kube::ArrayStatus status = array.status.array.value_or(kube::ArrayStatus{});
   std::set<int> present;
@@ -38,7 +40,7 @@ void PageTasks::on_array(const kube::Job& array, base::Instant now) {
     task.job_id = entry.job_id;
     auto one = std::make_shared<kube::Job>(like);
     one->status = kube::task_status(entry, array.status);
-    follow_stays(task.stays, one->status, now);
+    follow_stays(task.stays, one->status, now, [&] { return stoppers(one->status); });
     board_.set("tasks", board_name(uid, entry.task), page_task(one, entry.task, task.stays),
                page_scope("jobs", array.metadata.ns));
   }

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -27,8 +28,10 @@ class PageTasks {
   explicit PageTasks(dashboard::Board& board) : board_{board} {}
 
   // Takes the array as it is now. REQUIRES: it is an array. Cost: its entries, and its highest
-  // number if one of them is over.
-  void on_array(const kube::Job& array, base::Instant now);
+  // number if one of them is over. `stoppers`: those of a task (page_stays.h).
+  void on_array(
+      const kube::Job& array, base::Instant now,
+      const std::function<std::vector<std::string>(const kube::JobStatus& task)>& stoppers);
   // Ends what still runs of it. Returns true if tasks of it stay on the board; false for a job that
   // is not an array.
   bool on_array_gone(const kube::Job& array, base::Instant now);

@@ -253,6 +253,71 @@ TEST_F(Page, KnowsWhereAJobWasThatHadEnded) {
   EXPECT_EQ(stays[0]["to"], base::micros_since_epoch(now() - seconds{10}));
 }
 
+// Goal: who stopped a job is seen: its user, a job of a higher tier that has its cores, or one for
+// which it had to end.
+TEST_F(Page, SaysWhoHasStoppedAJob) {
+  add_world();
+  kube::Partition high;
+  high.metadata.name = "high";
+  high.spec.nodes.hostlist = "n[12-13]";
+  high.spec.priority_tier = 9;
+  ASSERT_TRUE(client_.create(high));
+  const auto cores = [](const std::string& node, const std::string& numbers) {
+    kube::Allocation all = on(node);
+    all.shares.front().cores = numbers;
+    return all;
+  };
+  const auto urgent = [&](const std::string& name, const std::string& numbers) {
+    return add_job("team-b", name, {},
+                   {.state = kube::JobState::kRunning,
+                    .allocation = cores("n12", numbers),
+                    .partition = "high",
+                    .start_time = now()});
+  };
+  (void)urgent("beside", "4-7");
+  const kube::Job stopper = urgent("urgent", "0-3");
+  kube::Job job = add_job("team-a", "train", {},
+                          {.state = kube::JobState::kRunning,
+                           .allocation = cores("n12", "2-3"),
+                           .partition = "batch",
+                           .start_time = now()});
+  dashboard::Board board;
+  const PageFeed feed{session(), "", board};
+  until([&] { return feed.has_synced(); });
+  const auto stay = [&] { return board_json(board)["jobs"][job.metadata.uid]["stays"].back(); };
+  const auto write = [&](kube::JobState state, const std::string& reason) {
+    clock_.advance(seconds{10});
+    job.status.state = state;
+    job.status.reason = reason;
+    job.status.run_time = job.status.suspend_time = kube::RunTime{{}, now() - seconds{1}};
+    ASSERT_TRUE(client_.update_status(job));
+    job = client_.get<kube::Job>({.ns = "team-a", .name = "train"}).value();
+  };
+  const auto begin = now() + seconds{9};
+  write(kube::JobState::kSuspended, "Timeslice");
+  write(kube::JobState::kSuspended, "User");
+  until([&] { return stay().contains("pauses"); });
+  EXPECT_EQ(stay()["pauses"],
+            Json::array({{{"byUser", true},
+                          {"by", Json::array()},
+                          {"from", base::micros_since_epoch(begin + seconds{10})},
+                          {"to", nullptr}}}));
+  write(kube::JobState::kSuspended, "Preempted");
+  until([&] { return stay()["pauses"].size() == 2; });
+  EXPECT_EQ(stay()["pauses"][0]["to"], base::micros_since_epoch(begin + seconds{20}));
+  EXPECT_EQ(stay()["pauses"][1]["byUser"], false);
+  EXPECT_EQ(stay()["pauses"][1]["by"], Json::array({stopper.metadata.uid}));
+  write(kube::JobState::kRunning, "");
+  until([&] { return !stay()["pauses"][1]["to"].is_null(); });
+  job.status.ending = kube::JobEnding{
+      .verdict = kube::EndingVerdict::kRequeue,
+      .by = kube::JobReference{.ns = "team-b", .name = "urgent", .uid = stopper.metadata.uid}};
+  write(kube::JobState::kRunning, "");
+  until([&] { return stay().contains("endedFor"); });
+  EXPECT_EQ(stay()["endedFor"], stopper.metadata.uid);
+  EXPECT_EQ(stay()["pauses"].size(), 2U);
+}
+
 // Goal: the board keeps a thousand jobs that have ended, and says from when on it is complete.
 TEST_F(Page, SaysSinceWhenThePastIsWhole) {
   dashboard::Board board;

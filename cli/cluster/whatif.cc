@@ -16,7 +16,7 @@
 namespace cli {
 namespace {
 
-constexpr base::Duration kPollEvery = std::chrono::milliseconds{100};
+constexpr base::Duration kPollEvery = std::chrono::milliseconds{50};
 constexpr base::Duration kWaitMax = std::chrono::seconds{30};
 
 base::Error too_old(const std::string& what) {

@@ -15,7 +15,7 @@ namespace {
 // backfill are as far apart as one part in kCoarse of the time that has gone by. Each of them costs
 // most of a step.
 constexpr int kCoarse = 30;
-// Where jobs take turns, steps after the first hour are likewise one part in so many of the time
+// Where jobs take turns, steps after the first hour are likewise one part in kFine of the time
 // since then apart: jobs that end between two of them end together. A step looks at all components
 // of the gang, however few jobs end in it.
 constexpr base::Duration kOneByOne = std::chrono::hours{1};

@@ -1,5 +1,5 @@
 // Accounts: what each may use and has used, as `kubectl gang share` says it. Asked for while it is looked at.
-import { element } from "./text.ts";
+import { element, failureText } from "./text.ts";
 
 interface Share {
   account: string;
@@ -63,7 +63,7 @@ export class AccountsView {
       if (!answer.ok) throw new Error((await answer.text()).trim().replace(/^kubectl-gang share: /, ""));
       this.show((await answer.json()) as Share[]);
     } catch (failure) {
-      this.teach(failure instanceof TypeError ? "the page's server does not answer" : (failure as Error).message);
+      this.teach(failureText(failure));
     }
     this.readAt = performance.now();
     this.isReading = false;

@@ -1,7 +1,7 @@
 // Hold, release and cancel: asked for in a dialog that names the job. Nothing is shown as done before
 // the stream says so. The server knows what can be asked for (cli/cluster/page_control.h).
 import type { Job } from "./state.ts";
-import { element } from "./text.ts";
+import { element, failureText } from "./text.ts";
 
 export type Refusals = Record<string, string>; // why not, by verb; "" if it may be asked for
 
@@ -113,9 +113,8 @@ export class Actions {
       this.tasks.value = "";
       this.done();
     } catch (failure) {
-      error.textContent = failure instanceof TypeError
-        ? "The page's server does not answer. Look at the job before you try again."
-        : (failure as Error).message;
+      const hint = failure instanceof TypeError ? "; look at the job before you try again" : "";
+      error.textContent = failureText(failure) + hint;
     }
     go.disabled = false;
   }

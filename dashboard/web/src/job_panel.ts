@@ -8,7 +8,7 @@ import { type Past } from "./past.ts";
 import { SoonerView } from "./sooner.ts";
 import { isWaiting, type Job, type Run, type State } from "./state.ts";
 import { TasksTable } from "./tasks_table.ts";
-import { clockText, element, instantText, reasonText, runTimeText, shellWord, stateText } from "./text.ts";
+import { NO_ANSWER, clockText, element, instantText, reasonText, runTimeText, shellWord, stateText } from "./text.ts";
 
 interface Details {
   explain: { lines: { label: string; text: string }[] };
@@ -115,7 +115,7 @@ export class JobPanel {
       const answer = await fetch(`job?${new URLSearchParams({ ns, name })}`);
       details = answer.ok ? ((await answer.json()) as Details) : (await answer.text()).trim();
     } catch {
-      details = "the page's server does not answer";
+      details = NO_ANSWER;
     }
     if (turn !== this.readBy || this.shown !== `${ns}/${name}`) return;
     const isNews = JSON.stringify(details) !== JSON.stringify(this.details);
@@ -135,8 +135,10 @@ export class JobPanel {
       const [uid, job] = found;
       const now = this.state.now();
       const code = this.state.stateAt(uid, job, now);
-      const ran = runTimeText(this.state.ranAt(uid, job, now));
-      text = `${stateText(code)}, ran ${ran}`;
+      const ranFor = this.state.ranAt(uid, job, now);
+      const ran = runTimeText(ranFor);
+      const paused = this.state.pausedAt(job, now);
+      text = `${stateText(code)}${paused && ` ${paused}`}, ran ${ran}`;
       const listed = this.state.listedAs(uid);
       const next = listed && job.state === "R" ? nextSwitch(listed.table, listed.pod, now) : null;
       if (listed && next !== null) {
@@ -148,7 +150,8 @@ export class JobPanel {
       if (isWaiting(job)) text = `waiting: ${reasonText(job) || job.reason}`;
       if (job.array) text = stateText(code);
       const earlier = this.runs.filter((run) => !this.state.isWatched(run) && run.job.end !== job.end);
-      this.life.update(job, now, jobColor(uid, matchMedia("(prefers-color-scheme: dark)").matches), earlier);
+      this.life.update(job, now, jobColor(uid, matchMedia("(prefers-color-scheme: dark)").matches), earlier, ranFor,
+        (other) => this.state.nameOf(other));
       this.sooner.update(job);
       this.tasks.root.hidden = job.array === undefined;
       if (job.array) this.tasks.update(uid, job);

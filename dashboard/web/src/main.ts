@@ -6,7 +6,7 @@ import { Past } from "./past.ts";
 import { QueueView, readFilter } from "./queue_view.ts";
 import { signInForm, signOut, wantsToken } from "./sign_in.ts";
 import { isFinal, isWaiting, State } from "./state.ts";
-import { element } from "./text.ts";
+import { NO_ANSWER, element } from "./text.ts";
 import { WhatIfView } from "./whatif_view.ts";
 
 // No event, not even an empty one, for so long: the server is gone.
@@ -142,7 +142,7 @@ function follow(): void {
   };
   source.onerror = () => {
     source?.close();
-    setLive("the page's server does not answer; trying again", false);
+    setLive(`${NO_ANSWER}; trying again`, false);
     window.setTimeout(() => void again(), RETRY_MS);
   };
 }

@@ -316,10 +316,11 @@ export class NodesView {
 
   private say(picked: Picked): string {
     const trouble = this.state.trouble(picked.node);
-    const jobs = picked.jobs.map(
-      ({ at, runs, planned }) =>
-        `${at.job.foreign ? "" : `job ${at.job.id ?? ""} `}${titleOf(at.job)} ${planned ? "is planned" : runs ? "runs" : "is frozen"}`,
-    );
+    const jobs = picked.jobs.map(({ at: { job }, runs, planned }) => {
+      const paused = this.state.pausedAt(job, picked.t);
+      const what = planned ? "is planned" : paused ? `is suspended ${paused}` : runs ? "runs" : "is frozen";
+      return `${job.foreign ? "" : `job ${job.id ?? ""} `}${titleOf(job)} ${what}`;
+    });
     if (this.supposed?.on.includes(picked.node)) jobs.push("your job would run here");
     return `${picked.node}: ${jobs.join(", ") || "no job"}${trouble ? `; ${trouble}` : ""}`;
   }
@@ -740,6 +741,7 @@ export class NodesView {
       const next = this.state.nextSwitch(uid, now);
       const live = Math.abs(picked.t - now) < this.span / 50;
       const code = this.state.stateAt(uid, at.job, now);
+      const paused = this.state.pausedAt(at.job, picked.t);
       const what = planned
         ? `planned from ${instantText(at.from, now)}`
         : !isKnown
@@ -747,6 +749,8 @@ export class NodesView {
             (isFinal(at.job) && at.job.state !== "R" ? `, ${stateText(code)}` : "")
         : code === "CF" || code === "CG"
           ? stateText(code)
+        : paused
+          ? `suspended ${paused}`
           : (runs ? "runs" : "frozen") +
             (live && next !== null ? `, ${runs ? "until" : "next turn"} ${clockText(next, 1)}` : "");
       this.tip.append(

@@ -1,7 +1,7 @@
 // The past that the page has not watched: runs that records remember (cli/cluster/page_records.h), asked for once the screen
 // gets there. One window of time is kept, wider than the screen, so that moving about in it asks nothing.
 import { naturally, type Job, type Run, type State } from "./state.ts";
-import { clockText, instantText } from "./text.ts";
+import { clockText, failureText, instantText } from "./text.ts";
 
 const RUNS_MAX = 10_000;
 const PAGES_MAX = 50; // of one window: also those without a run are bounded
@@ -138,7 +138,7 @@ export class Past {
       this.state.setRecorded(runs);
     } catch (failure) {
       if (turn !== this.turn) return;
-      this.failure = failure instanceof TypeError ? "the page's server does not answer" : (failure as Error).message;
+      this.failure = failureText(failure);
       this.failedAt = this.clock();
     }
     this.isReading = false;

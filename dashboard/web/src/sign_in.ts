@@ -1,6 +1,6 @@
 // Signing in to a page that several users share: each has a token of the cluster. It goes to the server once, which
 // keeps it in memory; this page forgets it.
-import { element } from "./text.ts";
+import { NO_ANSWER, element } from "./text.ts";
 
 /** Returns true if an answer says that the page wants a token. */
 export const wantsToken = (answer: Response) =>
@@ -25,7 +25,7 @@ export function signInForm(why: string, done: () => void): HTMLElement {
         if (answer.ok) return done();
         error.textContent = (await answer.text()).trim();
       } catch {
-        error.textContent = "the page's server does not answer";
+        error.textContent = NO_ANSWER;
       }
       go.disabled = false;
       token.focus();

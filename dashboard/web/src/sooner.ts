@@ -1,7 +1,7 @@
 // What would make a waiting job start sooner: answers of the scheduler to questions that differ from it in one thing each
 // (cli/cluster/page_sooner.h), asked for by a button.
 import { isWaiting, type Job } from "./state.ts";
-import { element, instantText, spanText } from "./text.ts";
+import { element, failureText, instantText, spanText } from "./text.ts";
 
 interface Answer {
   start: number | null;
@@ -61,8 +61,7 @@ export class SoonerView {
       if (!reply.ok) throw new Error((await reply.text()).trim());
       shown = this.say((await reply.json()) as Sooner, job);
     } catch (failure) {
-      const why = failure instanceof TypeError ? "the page's server does not answer" : (failure as Error).message;
-      shown = [element("p", { class: "warn" }, why)];
+      shown = [element("p", { class: "warn" }, failureText(failure))];
     }
     if (turn !== this.turn) return;
     this.button.disabled = false;

@@ -2,9 +2,20 @@
 // it at an instant.
 import { giveColors } from "./color.ts";
 import { nextSwitch, runAt, runTime, share, type Timetable } from "./run.ts";
+import { pauseText } from "./text.ts";
 
 export interface Stay {
   on: string[];
+  from: number;
+  to: number | null;
+  endedFor?: string; // the job that preempted it: its uid, as in `by`
+  pauses?: Pause[];
+}
+
+/** A time in which a job was suspended, by its user or because jobs of a higher tier ran on its cores. */
+export interface Pause {
+  byUser: boolean;
+  by: string[]; // those: UID, or UID_TASK; only some of them if there are many, none if the reader may not see them
   from: number;
   to: number | null;
 }
@@ -312,6 +323,21 @@ export class State {
   listedAs(uid: string): Listed | undefined {
     this.index();
     return this.listed.get(uid);
+  }
+
+  /** For a sentence; a job that the reader may not list has no name here. */
+  nameOf(uid: string): string {
+    const job = this.kinds.jobs.get(uid);
+    const task = this.kinds.tasks.get(uid);
+    const array = task && this.kinds.jobs.get(task.of);
+    return job ? titleOf(job) : array ? titleOf({ ...array, task: task.task }) : "a job that you may not list";
+  }
+
+  /** Why it was suspended at `t`, if not between its turns: "by its user", "for urgent"; "" if it was not. */
+  pausedAt(job: Job, t: number): string {
+    const covers = ({ from, to }: { from: number; to: number | null }) => from <= t && (to === null || t < to);
+    const pause = job.stays.flatMap((stay) => (covers(stay) ? (stay.pauses ?? []) : [])).find(covers);
+    return pause ? pauseText(pause, (uid) => this.nameOf(uid)) : "";
   }
 
   staysOn(node: string): OnNode[] {

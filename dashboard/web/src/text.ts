@@ -1,5 +1,5 @@
 // Words, numbers and elements. Text of objects gets into the page as text nodes alone.
-import type { ArrayFacts, Job } from "./state.ts";
+import type { ArrayFacts, Job, Pause } from "./state.ts";
 
 export function element<K extends keyof HTMLElementTagNameMap>(
   tag: K,
@@ -11,6 +11,10 @@ export function element<K extends keyof HTMLElementTagNameMap>(
   made.append(...children);
   return made;
 }
+
+export const NO_ANSWER = "the page's server does not answer";
+/** Why a question to the page's server has no answer. It is not there if fetch fails with a TypeError. */
+export const failureText = (failure: unknown) => (failure instanceof TypeError ? NO_ANSWER : (failure as Error).message);
 
 const two = (n: number) => String(n).padStart(2, "0");
 
@@ -85,7 +89,6 @@ const REASONS: Record<string, string> = {
   ReqNodeNotAvail: "nodes that it asks for are not available",
   Cleaning: "its last run is being cleared away",
   Licenses: "its licenses are not free yet",
-  Reservation: "its reservation has not begun",
 };
 
 /** What its tasks do, and why those that are left wait. */
@@ -105,4 +108,10 @@ export function reasonText(job: Job): string {
 /** A word of a shell: as it is if it is plain, else in single quotes. */
 export function shellWord(word: string): string {
   return /^[A-Za-z0-9._:-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}
+
+/** "by its user", "for urgent and a job that you may not list"; `name`: of a job, by its uid. */
+export function pauseText({ byUser, by }: Pause, name: (uid: string) => string): string {
+  if (byUser) return "by its user";
+  return `for ${[...new Set(by.map(name))].join(" and ") || "jobs of a higher tier"}`;
 }

@@ -2,7 +2,7 @@
 // (cli/cluster/page_whatif.h); what would result is drawn on the strips below. The question stands in the URL.
 import { NodesView } from "./nodes_view.ts";
 import { naturally, type State } from "./state.ts";
-import { element, instantText, shellWord, spanText } from "./text.ts";
+import { element, failureText, instantText, shellWord, spanText } from "./text.ts";
 
 interface Answer {
   asOf: number | null;
@@ -156,8 +156,7 @@ export class WhatIfView {
       answer = (await reply.json()) as Answer;
       shown = this.say(answer, question);
     } catch (failure) {
-      const why = failure instanceof TypeError ? "the page's server does not answer" : (failure as Error).message;
-      shown = [element("p", { class: "warn" }, why)];
+      shown = [element("p", { class: "warn" }, failureText(failure))];
     }
     if (turn !== this.turn) return;
     this.ask.disabled = false;

@@ -6,7 +6,7 @@ import { createServer } from "node:http";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import puppeteer from "puppeteer-core";
-import { differences, folder, gang, jobsAt, main, overflow, runningJobs, start, startCluster, statesNow, until, VIEWS, WIDTHS, withRecords } from "./world.mjs";
+import { callApi, differences, endAgent, folder, gang, jobsAt, main, overflow, runningJobs, slurm, start, startCluster, statesNow, until, VIEWS, WIDTHS, withRecords } from "./world.mjs";
 
 const { CHROMIUM, SHOTS } = process.env;
 
@@ -23,6 +23,9 @@ spec:
     spec:
       containers:
       - {name: main, image: busybox, command: [sleep, "900"]}`;
+
+const URGENT = { apiVersion: "kubegang.io/v1alpha1", kind: "Partition", metadata: { name: "urgent" },
+  spec: { nodes: { hostlist: "n[12-16]" }, priorityTier: 9, overSubscribe: { policy: "Force", maxShare: 4 } } };
 
 async function shot(page, name, width, height, dark, hash) {
   if (!SHOTS) return;
@@ -261,6 +264,62 @@ async function testSooner(page, env) {
   console.log("ok: the fifth on a core waits, and the scheduler says what would make it sooner");
 }
 
+/** Who stopped a job, in its panel: its user, then a job of a higher tier on two of its nodes. */
+async function testStops(page, env) {
+  await page.evaluate(() => (location.hash = "#/queue?job=default/first"));
+  const life = (what, text) => until(what, () => page.evaluate((want) =>
+    new RegExp(want).test(document.querySelector("#panel .life")?.textContent ?? ""), text));
+  await life("its turns", "had 5 nodes for .* Other jobs had their turns for ");
+  gang(env, "suspend", "first");
+  await life("its user", "had 5 nodes for .*, suspended by its user for ");
+  await until("the same in the queue", () => page.evaluate(() => [...document.querySelectorAll(".queue tbody tr")].some((row) =>
+    row.textContent.includes("first") && row.textContent.includes("suspended by its user"))));
+  assert.match(await page.evaluate(() => window.kubegang.nodes.say(window.kubegang.nodes.pick("n12", window.kubegang.state.now()))),
+    /first is suspended by its user/);
+  gang(env, "resume", "first");
+  await life("that it goes on", "suspended by its user for [^,]*, had 5 nodes for ");
+  const script = join(folder, "urgent.sh");
+  writeFileSync(script, "#!/bin/sh\nsleep 600\n");
+  await callApi(env, "POST", "partitions", URGENT);
+  await until("the partition", () => page.evaluate(() => window.kubegang.state.kinds.partitions.has("urgent")));
+  const urgent = gang(env, "submit", "-N", "2", "-p", "urgent", "--job-name", "urgent", "-o", "name", script).trim().split("/").at(-1);
+  await life("the job of a higher tier", `had 5 nodes for [^,]*, suspended for ${urgent} for `);
+  assert.ok(await page.evaluate(() => document.querySelectorAll("#panel .lifebar .paused").length === 2));
+  for (const [width, height] of WIDTHS) await shot(page, `stops-${width}`, width, height, width === 900, "#/queue?job=default/first");
+  await page.setViewport({ width: 1280, height: 720 });
+  gang(env, "cancel", urgent);
+  await callApi(env, "DELETE", "partitions/urgent");
+  await life("that it goes on", `suspended for ${urgent} for [^,]*, had 5 nodes for `);
+  await page.keyboard.press("Escape");
+  console.log("ok: the life of a job says who suspended it, and for whom");
+}
+
+/** A node that is drained, and one whose agent ends: both are seen on the strips, and spoken, until they are over. */
+async function testNodesInTrouble(page, env) {
+  await page.evaluate(() => (location.hash = "#/"));
+  await page.evaluate(() => {
+    window.troubles = new Map(["n13", "n15"].map((node) => [node, new Set()]));
+    window.troublesTimer = setInterval(() => {
+      for (const [node, texts] of window.troubles) texts.add(window.kubegang.state.trouble(node));
+    }, 20);
+  });
+  const seen = (node) => page.evaluate((of) => [...window.troubles.get(of)].join("; "), node);
+  const now = (node) => page.evaluate((of) => window.kubegang.state.trouble(of), node);
+  const spoken = (node) => page.evaluate((of) => window.kubegang.nodes.say(window.kubegang.nodes.pick(of, window.kubegang.state.now())), node);
+  slurm(env, "scontrol", "update", "NodeName=n13", "State=DRAIN", "Reason=disk");
+  await until("the drain", async () => (await now("n13")) !== "");
+  assert.match(await spoken("n13"), /takes no new jobs|cordoned|drain/i);
+  endAgent(env, "n15");
+  await until("the agent that is gone", async () => /agent|Stopped/.test(await seen("n15")));
+  for (const [width, height] of WIDTHS) await shot(page, `trouble-${width}`, width, height, width === 900, "#/");
+  await page.setViewport({ width: 1280, height: 720 });
+  await until("another agent", async () => (await now("n15")) === "");
+  slurm(env, "scontrol", "update", "NodeName=n13", "State=RESUME");
+  await until("the node again", async () => (await now("n13")) === "");
+  await page.evaluate(() => clearInterval(window.troublesTimer));
+  console.log("ok: a drained node and a lost agent are seen, until they are over");
+}
+
 /** Views of the whole cluster: the nodes of two gangs are in use, and there are no accounts. */
 async function testWholeCluster(page) {
   await page.evaluate(() => (location.hash = "#/cluster"));
@@ -404,6 +463,8 @@ async function test(browser, env) {
   await testWhatIf(page, env);
   await testWholeCluster(page);
   await testSooner(page, env);
+  await testStops(page, env);
+  await testNodesInTrouble(page, env);
   await testSignIn(browser, new URL(address).origin);
   await testActions(page, env, new URL(address).origin);
   await testRights(page);

@@ -8,7 +8,7 @@ import { giveColors, jobColor } from "../src/color.ts";
 import { boundaryAfter, nextSwitch, runAt, runTime, share, type Timetable } from "../src/run.ts";
 import { Past } from "../src/past.ts";
 import { expectedStart, State, titleOf, type Run } from "../src/state.ts";
-import { pieces } from "../src/life.ts";
+import { frozenInTurns, pieces, pieceText } from "../src/life.ts";
 import { better } from "../src/sooner.ts";
 import { runTimeText, shellWord } from "../src/text.ts";
 import { stopsText, submitText } from "../src/whatif_view.ts";
@@ -160,6 +160,23 @@ test("the life of a job is what it waited and where it was", () => {
   assert.deepEqual(told(12 * S, {}), [["waited", 0, 5], ["ran", 5, 9], ["waited", 9, 12]]); // requeued
   assert.deepEqual(told(12 * S, { state: "CD", end: 9 * S }), [["waited", 0, 5], ["ran", 5, 9]]);
   assert.deepEqual(told(12 * S, { submit: null }), []);
+});
+
+test("the life of a job says who stopped it, and for whom it was requeued", () => {
+  const pauses = [
+    { byUser: true, by: [], from: 4 * S, to: 6 * S },
+    { byUser: false, by: ["u", "hidden", "secret"], from: 8 * S, to: 10 * S },
+    { byUser: false, by: [], from: 11 * S, to: null },
+  ];
+  const job = { submit: 0, start: 3 * S, state: "S", end: null, stays: [{ on: ["n1"], from: 2 * S, to: null, pauses }] };
+  const name = (uid: string) => (uid === "u" ? "urgent" : "a job that you may not list");
+  const told = (more: object, now: number) => pieces({ ...job, ...more } as never, now).flatMap((piece) => pieceText(piece, name));
+  assert.deepEqual(told({}, 15 * S), ["waited 2.0 s", "had n1 for 2.0 s", "suspended by its user for 2.0 s", "had n1 for 2.0 s",
+    "suspended for urgent and a job that you may not list for 2.0 s", "had n1 for 1.0 s", "suspended for jobs of a higher tier for 4.0 s"]);
+  // 12 s since its start, of which it was suspended for 8 s and ran for 1 s.
+  assert.equal(frozenInTurns(job as never, 15 * S, S), 3 * S);
+  const stays = [{ on: ["n1", "n2"], from: 2 * S, to: 5 * S, endedFor: "u" }];
+  assert.deepEqual(told({ state: "PD", stays }, 9 * S), ["waited 2.0 s", "had 2 nodes for 3.0 s", "requeued for urgent", "waited 4.0 s"]);
 });
 
 test("who may use a partition, and how, in words", () => {

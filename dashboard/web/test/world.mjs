@@ -2,7 +2,7 @@
 import { spawn, execFileSync } from "node:child_process";
 import { createServer } from "node:http";
 import { request } from "node:https";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -29,6 +29,29 @@ export function start(name, words, env = {}) {
 /** What `kubectl gang …` prints. */
 export const gang = (env, ...words) => execFileSync(join(bin, "kubectl-gang"), words, { env: { ...process.env, ...env }, encoding: "utf8" });
 
+/** What one of Slurm's commands prints. */
+export function slurm(env, name, ...words) {
+  const program = join(folder, name);
+  if (!existsSync(program)) symlinkSync(join(bin, "kubectl-gang"), program);
+  return execFileSync(program, words, { env: { ...process.env, ...env }, encoding: "utf8" });
+}
+
+/** Ends a process that the devcluster runs, as its supervisor would. */
+export function endAgent(env, node) {
+  const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name)).filter((pid) => {
+    try {
+      const words = readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");
+      const parent = Number(/^PPid:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))[1]);
+      return words[0].endsWith("kubegang-agent") && words.includes(env.KUBECONFIG) && words.includes(node) &&
+        children.some(({ pid: own }) => own === parent);
+    } catch {
+      return false;
+    }
+  });
+  if (pids.length !== 1) throw new Error(`the agent of ${node}: ${pids.length} processes`);
+  process.kill(Number(pids[0]), "SIGTERM");
+}
+
 export async function until(what, condition, seconds = 90) {
   const end = Date.now() + seconds * 1000;
   for (;;) {
@@ -38,6 +61,11 @@ export async function until(what, condition, seconds = 90) {
     await new Promise((done) => setTimeout(done, 100));
   }
 }
+
+// Of partitions of higher tiers; the demo has none.
+const PREEMPTION = `  preemptType: PartitionPriority
+  preemptMode: Suspend
+`;
 
 const HELD_JOB = `
 apiVersion: kubegang.io/v1alpha1
@@ -56,7 +84,7 @@ spec:
 export async function startCluster(more = []) {
   const read = (file) => readFileSync(join(root, "examples/demo", file), "utf8");
   const file = join(folder, "objects.yaml");
-  writeFileSync(file, [read("scheduler-config.yaml"), read("partitions.yaml"), read("gang-jobs.yaml"), HELD_JOB, ...more].join("\n---\n"));
+  writeFileSync(file, [read("scheduler-config.yaml") + PREEMPTION, read("partitions.yaml"), read("gang-jobs.yaml"), HELD_JOB, ...more].join("\n---\n"));
   const cluster = start("kubegang-devcluster", ["up", "--dir", join(folder, "cluster"), "--apply", file]);
   await until("a devcluster", () => {
     if (cluster.child.exitCode !== null) throw new Error(cluster.lines.join("\n"));
@@ -71,6 +99,18 @@ export function kubeconfigOf(env) {
   const data = (name) => Buffer.from(new RegExp(`${name}: "?([^"\\s]+)`).exec(config)[1], "base64");
   const own = { ca: data("certificate-authority-data"), cert: data("client-certificate-data"), key: data("client-key-data"), checkServerIdentity: () => {} };
   return { server: /server: "?([^"\s]+)/.exec(config)[1], own };
+}
+
+/** One request as the administrator, about kubegang's kinds. */
+export async function callApi(env, method, path, body) {
+  const { server, own } = kubeconfigOf(env);
+  const status = await new Promise((done, fail) => {
+    const call = request(`${server}/apis/kubegang.io/v1alpha1/${path}`, { ...own, method, headers: { "Content-Type": "application/json" } },
+      (answer) => answer.resume().on("end", () => done(answer.statusCode)));
+    call.on("error", fail);
+    call.end(body && JSON.stringify(body));
+  });
+  if (status >= 300) throw new Error(`${method} ${path}: ${status}`);
 }
 
 /** The same cluster with records: they are answered here, as kubegang-records does behind an API server; all else goes on. */
