@@ -267,9 +267,13 @@ base::Status check_memory(std::string_view name, std::string_view value, SrunOpt
   return invalid_argument("Invalid --" + std::string{name} + " specification");
 }
 
-constexpr std::array<std::string_view, 7> kUnits = {
-    "hint",            "extra-node-info",  "threads-per-core", "ntasks-per-socket",
-    "ntasks-per-core", "sockets-per-node", "cores-per-socket"};
+constexpr std::array<std::string_view, 7> kUnits = {"hint",
+                                                    "extra-node-info",
+                                                    "threads-per-core",
+                                                    "ntasks-per-socket",
+                                                    "ntasks-per-core",
+                                                    "sockets-per-node",
+                                                    "cores-per-socket"};
 
 // Options of sockets, cores and threads become a variable of the tasks, or nothing.
 base::Status set_units(std::string_view name, const std::string& value, SrunOptions& options) {
@@ -513,6 +517,14 @@ base::Result<std::vector<std::uint32_t>> required_of(const std::string& nodelist
   return required;
 }
 
+// SOURCE: recorded (session srun_pernode): nothing is said of a number that all tasks fit into.
+std::string cannot_honor(int per_node, std::int64_t tasks, int nodes) {
+  return "can't honor --ntasks-per-node set to " + std::to_string(per_node) +
+         " which doesn't match the requested tasks " + std::to_string(tasks) +
+         " with the number of requested nodes " + std::to_string(nodes) +
+         ". Ignoring --ntasks-per-node.";
+}
+
 }  // namespace
 
 base::Result<SrunOptions> read_srun_options(std::span<const std::string> words,
@@ -716,11 +728,8 @@ base::Result<StepPlan> plan_step(const SrunOptions& options, const Variable& var
     return invalid_argument("Only allocated " + std::to_string(whole) + " nodes asked for " +
                             std::to_string(nodes));
   }
-  if (per_node > 0 && count > nodes && count / nodes != per_node) {
-    plan.warnings.push_back("can't honor --ntasks-per-node set to " + std::to_string(per_node) +
-                            " which doesn't match the requested tasks " + count_text +
-                            " with the number of requested nodes " + std::to_string(nodes) +
-                            ". Ignoring --ntasks-per-node.");
+  if (per_node > 0 && count / nodes != per_node) {
+    if (count > per_node) plan.warnings.push_back(cannot_honor(per_node, count, nodes));
     per_node = 0;
   }
   request.tasks = static_cast<std::uint32_t>(count);

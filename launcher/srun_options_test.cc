@@ -226,17 +226,19 @@ TEST(StepPlan, TasksOfTheJobAreTheDefault) {
 
 // The cases are those that Slurm was asked about.
 TEST(StepPlan, TasksPerNodeCountOnlyIfTheyGoTogetherWithTheRest) {
-  const auto honored = [](const char* tasks, const char* nodes, const char* per_node) {
+  const auto asked = [](const char* tasks, const char* nodes, const char* per_node) {
     const auto options = read({"-n", tasks, "-N", nodes, "--ntasks-per-node", per_node, "a"});
     const auto plan = plan_step(options, of(job()));
-    EXPECT_EQ(plan->warnings.empty(), plan->request.tasks_per_node > 0);
-    return plan->warnings.empty();
+    if (plan->request.tasks_per_node > 0) return "honored";
+    return plan->warnings.empty() ? "passed over" : "warned of";
   };
-  EXPECT_FALSE(honored("8", "3", "4"));
-  EXPECT_TRUE(honored("2", "2", "2"));
-  EXPECT_FALSE(honored("3", "2", "2"));
-  EXPECT_TRUE(honored("7", "3", "2"));
-  EXPECT_FALSE(honored("7", "3", "1"));
+  EXPECT_STREQ(asked("8", "3", "4"), "warned of");
+  EXPECT_STREQ(asked("3", "2", "2"), "warned of");
+  EXPECT_STREQ(asked("3", "3", "2"), "warned of");
+  EXPECT_STREQ(asked("7", "3", "2"), "honored");
+  EXPECT_STREQ(asked("7", "3", "1"), "warned of");
+  EXPECT_STREQ(asked("2", "2", "2"), "passed over");
+  EXPECT_STREQ(asked("3", "2", "4"), "passed over");
 }
 
 TEST(StepPlan, Distribution) {

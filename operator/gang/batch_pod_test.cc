@@ -155,6 +155,16 @@ TEST(BatchPod, WithoutTasksTheCpusSayHowManyANodeHas) {
   EXPECT_EQ(variables(pod_of(job, 0)).at("SLURM_TASKS_PER_NODE"), "1(x2)");
 }
 
+// SOURCE: recorded (session sbatch_overcommit).
+TEST(BatchPod, TasksThatOvercommitAreSharedOutEqually) {
+  kube::Job job = script_job({{"script", "#!/bin/sh\n"}});
+  job.spec.resources.overcommit = true;
+  job.spec.resources.tasks = 5;
+  EXPECT_EQ(variables(pod_of(job, 0)).at("SLURM_TASKS_PER_NODE"), "3,2");
+  job.spec.resources.tasks_per_node = 4;
+  EXPECT_EQ(variables(pod_of(job, 0)).at("SLURM_TASKS_PER_NODE"), "4(x2)");
+}
+
 // SOURCE: sbatch.1, --signal: 60 s before the end unless it says otherwise.
 TEST(BatchPod, TheLauncherIsToldWhenToSendTheSignal) {
   const auto arguments = [](const json& signal, std::optional<base::Duration> limit) {

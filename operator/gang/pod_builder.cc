@@ -24,6 +24,24 @@ std::string text(std::int64_t value) {
   return std::to_string(value);
 }
 
+// How many tasks a script hears of for each node, where that is not what its pods have; else {}.
+// SOURCE: recorded (sessions tasks_of_jobs, sbatch_overcommit): without a number of them, as many
+// as there are CPUs for. With --overcommit CPUs say nothing: an equal share, or one.
+std::vector<int> tasks_of_script(const kube::Job& job, const GangLayout& gang) {
+  const kube::JobResources& asked = job.spec.resources;
+  const bool overcommits = asked.overcommit.value_or(false);
+  if (!job.spec.batch || (!overcommits && (asked.tasks || asked.tasks_per_node))) return {};
+  const int nodes = static_cast<int>(gang.cpus_per_node.size());
+  std::vector<int> tasks;
+  for (int node = 0; node < nodes; ++node) {
+    const int cpus = gang.cpus_per_node[static_cast<std::size_t>(node)];
+    const int fit = std::max(cpus / asked.cpus_per_task.value_or(1), 1);
+    const int share = (asked.tasks.value_or(nodes) + nodes - 1 - node) / nodes;
+    tasks.push_back(overcommits ? asked.tasks_per_node.value_or(share) : fit);
+  }
+  return tasks;
+}
+
 // SOURCE: sbatch.1 and srun.1, "OUTPUT ENVIRONMENT VARIABLES". So programs and launchers that were
 // written for Slurm find out where they run.
 Variables slurm_environment(const kube::Job& job, const PodSlot& slot, const GangLayout& gang,
@@ -55,17 +73,9 @@ Variables slurm_environment(const kube::Job& job, const PodSlot& slot, const Gan
       {"SLURM_RESTART_COUNT", text(status.restarts.value_or(0))},
       {"SLURM_JOB_USER", job.metadata.ns},
   };
-  const kube::JobResources& asked = job.spec.resources;
-  // SOURCE: recorded: a script without tasks has as many on each node as there are CPUs for them.
-  if (job.spec.batch && !asked.tasks && !asked.tasks_per_node &&
-      !asked.overcommit.value_or(false)) {
-    std::vector<int> tasks;
-    for (const int cpus : gang.cpus_per_node) {
-      tasks.push_back(std::max(cpus / asked.cpus_per_task.value_or(1), 1));
-    }
-    for (auto& [name, value] : env) {
-      if (name == "SLURM_TASKS_PER_NODE") value = slurm::per_node_list(tasks);
-    }
+  const std::vector<int> tasks = tasks_of_script(job, gang);
+  for (auto& [name, value] : env) {
+    if (name == "SLURM_TASKS_PER_NODE" && !tasks.empty()) value = slurm::per_node_list(tasks);
   }
   if (job.spec.resources.cpus_per_task)
     env.emplace_back("SLURM_CPUS_PER_TASK", text(*job.spec.resources.cpus_per_task));
