@@ -21,7 +21,8 @@ FROM scratch AS agent
 COPY --from=build /tree/agent /
 ENTRYPOINT ["/kubegang-agent"]
 
-# Two static programs, which an init container copies into the pods of batch scripts.
+# Two static programs, which an init container copies into the pods of batch scripts, or which these
+# pods mount.
 FROM scratch AS launcher
 COPY --from=build /tree/launcher /
 USER 65532:65532

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string_view>
+#include <utility>
 #include <variant>
 
 #include "kube/api/json_text.h"
@@ -108,13 +109,20 @@ Json script_arguments(const kube::JobBatch& batch, bool is_again, bool is_instal
   return words;
 }
 
-// Adds the volume, and the init container that fills it, with no more rights than the Pod Security
-// profile `restricted` allows, whatever the template's own containers do.
-void bring_launcher(Json& spec, const std::string& image) {
-  const Json mount{{"name", kVolume}, {"mountPath", kDirectory}};
+// Adds the volume of the launcher, with its content.
+void add_volume(Json& spec, const char* kind, Json source) {
   Json& volumes = spec["volumes"];
   if (!volumes.is_array()) volumes = Json::array();
-  volumes.push_back({{"name", kVolume}, {"emptyDir", Json::object()}});
+  volumes.push_back({{"name", kVolume}, {kind, std::move(source)}});
+  Json& mounts = spec["containers"][0]["volumeMounts"];
+  if (!mounts.is_array()) mounts = Json::array();
+  mounts.push_back({{"name", kVolume}, {"mountPath", kDirectory}, {"readOnly", true}});
+}
+
+// Adds the init container that fills the volume, with no more rights than the Pod Security profile
+// `restricted` allows, whatever the template's own containers do.
+void add_init_container(Json& spec, const std::string& image) {
+  const Json mount{{"name", kVolume}, {"mountPath", kDirectory}};
   Json init{{"name", kVolume},
             {"image", image},
             {"command", {kProgram, "install", kDirectory}},
@@ -130,10 +138,6 @@ void bring_launcher(Json& spec, const std::string& image) {
   Json& inits = spec["initContainers"];
   if (!inits.is_array()) inits = Json::array();
   inits.insert(inits.begin(), std::move(init));
-  Json& mounts = spec["containers"][0]["volumeMounts"];
-  if (!mounts.is_array()) mounts = Json::array();
-  mounts.push_back(mount);
-  mounts.back()["readOnly"] = true;
 }
 
 // A container has 64 MiB of /dev/shm, which ends MPI and data loaders. A volume of memory counts as
@@ -160,9 +164,10 @@ bool is_per_node(const sched::MemoryRequest& memory) {
 
 }  // namespace
 
-base::Status add_launcher(Json& pod, const kube::Job& job, const PodSlot& slot,
-                          const std::vector<std::string>& hosts, const PodLauncher& launcher,
-                          std::optional<base::Duration> time_limit, std::optional<int> array_task) {
+base::Result<bool> add_launcher(Json& pod, const kube::Job& job, const PodSlot& slot,
+                                const std::vector<std::string>& hosts, const PodLauncher& launcher,
+                                bool mounts_images, std::optional<base::Duration> time_limit,
+                                std::optional<int> array_task) {
   if (launcher.image.empty() && launcher.directory.empty()) {
     return base::invalid_argument(
         "spec.batch: this cluster has no launcher for batch scripts; the operator's option "
@@ -176,11 +181,17 @@ base::Status add_launcher(Json& pod, const kube::Job& job, const PodSlot& slot,
   }
   const kube::JobBatch& batch = *job.spec.batch;
   Json& spec = pod["spec"];
-  const bool is_installed = launcher.directory.empty();
+  const bool is_of_image = launcher.directory.empty();
+  const bool is_mounted = launcher.volume == ImageVolume::kTrue ||
+                          (launcher.volume == ImageVolume::kAuto && mounts_images);
+  const bool is_installed = is_of_image && !is_mounted;
   if (is_installed) {
-    bring_launcher(spec, launcher.image);
-    enlarge_shared_memory(spec, slot.memory);
+    add_volume(spec, "emptyDir", Json::object());
+    add_init_container(spec, launcher.image);
+  } else if (is_of_image) {
+    add_volume(spec, "image", {{"reference", launcher.image}});
   }
+  if (is_of_image) enlarge_shared_memory(spec, slot.memory);
   Json& container = spec["containers"][0];
   if (kube::text_at(container, "image").empty()) container["image"] = kImageOtherwise;
   const std::string directory = launcher.directory.empty() ? kDirectory : launcher.directory;
@@ -190,7 +201,7 @@ base::Status add_launcher(Json& pod, const kube::Job& job, const PodSlot& slot,
   if (slot.pod_index != 0) {
     container["args"] = Json::array({"wait"});
     join_pods(spec, job, slot, {launcher.dns, launcher.port, hosts, array_task});
-    return {};
+    return is_installed;
   }
   // Where the template says nothing the launcher knows the place.
   container["args"] =
@@ -201,7 +212,7 @@ base::Status add_launcher(Json& pod, const kube::Job& job, const PodSlot& slot,
   if (has_others) {
     join_pods(spec, job, slot, {launcher.dns, launcher.port, hosts, array_task});
   }
-  return {};
+  return is_installed;
 }
 
 void set_batch_variables(Variables& variables, const kube::Job& job, const PodSlot& slot,

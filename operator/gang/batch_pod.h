@@ -21,23 +21,29 @@
 
 namespace control {
 
+// Whether the launcher's image is itself a volume of the pods, or an init container copies the
+// launcher from it into one.
+enum class ImageVolume { kAuto, kTrue, kFalse };  // kAuto: where the node has them (image_volume.h)
+
 // The source of the launcher for pods. With neither, batch scripts are refused.
 struct PodLauncher {
-  std::string image{};      // an init container copies the launcher from it into a volume
+  std::string image{};  // that brings the launcher
+  ImageVolume volume = ImageVolume::kFalse;
   std::string directory{};  // a folder of the nodes that has it; wins
   int port = 6818;          // of the first pod's launcher; Slurm's for the daemons of its nodes
   ClusterDns dns{};         // of pods of jobs that have several
   friend bool operator==(const PodLauncher&, const PodLauncher&) = default;
 };
 
-// `time_limit`: when the operator ends the job, for its signal. REQUIRES: the job has its batch,
+// `mounts_images`: the node can. `time_limit`: when the operator ends the job, for its signal.
+// Returns whether an init container brings the launcher. REQUIRES: the job has its batch,
 // `pod` has at least one container, `hosts` are host_names of the nodes of the start.
 // kInvalidArgument: there is no launcher, or the pods of a job that has several would have no
 // names.
-base::Status add_launcher(nlohmann::json& pod, const kube::Job& job, const PodSlot& slot,
-                          const std::vector<std::string>& hosts, const PodLauncher& launcher,
-                          std::optional<base::Duration> time_limit,
-                          std::optional<int> array_task = {});
+base::Result<bool> add_launcher(nlohmann::json& pod, const kube::Job& job, const PodSlot& slot,
+                                const std::vector<std::string>& hosts, const PodLauncher& launcher,
+                                bool mounts_images, std::optional<base::Duration> time_limit,
+                                std::optional<int> array_task = {});
 
 // The variables of a batch script where they differ from those of a pod that is a task.
 // `memory` is what the job asks for, with the defaults.

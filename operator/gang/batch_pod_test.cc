@@ -211,6 +211,29 @@ TEST(BatchPod, TheInitContainerPassesRestricted) {
   EXPECT_EQ(pod["spec"]["containers"][0]["volumeMounts"][0]["readOnly"], true);
 }
 
+// SOURCE: core/v1, Volume.image.
+TEST(BatchPod, MountsTheImageWhereTheNodeCan) {
+  const kube::Job job = script_job({{"script", "#!/bin/sh\n"}});
+  const auto built = [&](ImageVolume volume, bool can) {
+    return pod_of(job, 0, {.image = "registry/launcher:1", .volume = volume},
+                  {.mounts_images = can});
+  };
+  for (const json& pod : {built(ImageVolume::kAuto, true), built(ImageVolume::kTrue, false)}) {
+    const json& spec = pod["spec"];
+    EXPECT_FALSE(spec.contains("initContainers"));
+    EXPECT_EQ(spec["volumes"][0]["image"], (json{{"reference", "registry/launcher:1"}}));
+    const json& container = spec["containers"][0];
+    EXPECT_EQ(container["volumeMounts"][0]["mountPath"], "/kubegang");
+    EXPECT_EQ(container["volumeMounts"][0]["readOnly"], true);
+    EXPECT_EQ(container["volumeMounts"][1]["mountPath"], "/dev/shm");
+    EXPECT_THAT(container["args"].dump(), Not(HasSubstr("--installed")));
+  }
+  for (const json& pod : {built(ImageVolume::kAuto, false), built(ImageVolume::kFalse, true)}) {
+    EXPECT_TRUE(pod["spec"].contains("initContainers"));
+    EXPECT_TRUE(pod["spec"]["volumes"][0].contains("emptyDir"));
+  }
+}
+
 TEST(BatchPod, ADirectoryOfTheNodesNeedsNoImage) {
   const json pod =
       pod_of(script_job({{"script", "#!/bin/sh\n"}}), 0, {.directory = "/opt/kubegang"});

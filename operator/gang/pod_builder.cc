@@ -407,12 +407,11 @@ base::Result<Json> build_pod(const kube::Job& job, const PodSlot& slot, const Ga
   set_devices(spec, devices);
   if (!job.spec.batch) return pod;
   // Last, because its container is not the template's.
-  const base::Status added =
-      add_launcher(pod, job, slot, gang.hosts, launcher, options.time_limit, gang.array_task());
-  if (!added) return added.error();
-  if (launcher.directory.empty()) {
-    set_resources(spec["initContainers"][0], false, slot, slot.memory);
-  }
+  const auto is_installed =
+      add_launcher(pod, job, slot, gang.hosts, launcher, options.mounts_images, options.time_limit,
+                   gang.array_task());
+  if (!is_installed) return is_installed.error();
+  if (*is_installed) set_resources(spec["initContainers"][0], false, slot, slot.memory);
   return pod;
 }
 

@@ -6,6 +6,7 @@
 #include "api/node_timetable.h"
 #include "api/wellknown.h"
 #include "operator/gang/ending_time.h"
+#include "operator/gang/image_volume.h"
 #include "operator/gang/pod_builder.h"
 #include "operator/gang/pod_pin.h"
 #include "operator/jobs/job_report.h"
@@ -197,11 +198,13 @@ Effect PodWrites::take_next(JobRecord& job) {
     const kube::AdoptedPod& pod = source->spec.adopted[index];
     return PinPod{{job.key.ns, pod.name}, pod.uid, source, slot, cpuset_for(slot)};
   }
+  const kube::Node* const node = parts_.nodes.object(slot.node);
   return CreatePod{source,
                    gang,
                    {.kill_wait = parts_.policy.configuration().cluster.kill_wait,
                     .time_limit = job.start.time_limit,
                     .defaults = *job.start.defaults,
+                    .mounts_images = node != nullptr && mounts_images(node->status.node_info),
                     .cpuset = cpuset_for(slot),
                     .devices = devices_for(job, slot),
                     .devices_config = parts_.policy.parameters().devices,

@@ -62,6 +62,11 @@ void add_launcher(CLI::App& app, Options& options) {
   app.add_option("--launcher-image", options.launcher_image,
                  "image that brings the launcher of batch scripts into their pods (default: none, "
                  "Jobs with spec.batch fail)");
+  app.add_option("--launcher-image-volume", options.launcher_image_volume,
+                 "whether pods mount that image as a volume, instead of an init container that "
+                 "copies from it; auto: on nodes with kubelet 1.35 and containerd 2.1, or newer")
+      ->check(CLI::IsMember({"auto", "true", "false"}))
+      ->capture_default_str();
   app.add_option("--launcher-directory", options.launcher_directory,
                  "folder of the nodes that has the launcher instead");
   app.add_option("--launcher-port", options.launcher_port,

@@ -23,11 +23,12 @@ struct Options {
   base::Duration retry_period = std::chrono::seconds{2};
   std::string metrics_host = "0.0.0.0";
   int metrics_port = 8080;
-  std::string records_lease;              // of kubegang-records; "" = there are no records
-  std::string launcher_image;             // that brings the launcher of batch scripts into pods
-  std::string launcher_directory;         // of the nodes that has it instead
-  int launcher_port = 6818;               // of the first pod of a batch script
-  std::vector<std::string> name_servers;  // of the cluster; empty: of /etc/resolv.conf
+  std::string records_lease;   // of kubegang-records; "" = there are no records
+  std::string launcher_image;  // that brings the launcher of batch scripts into pods
+  std::string launcher_image_volume = "false";  // auto | true | false
+  std::string launcher_directory;               // of the nodes that has it instead
+  int launcher_port = 6818;                     // of the first pod of a batch script
+  std::vector<std::string> name_servers;        // of the cluster; empty: of /etc/resolv.conf
   std::string cluster_domain = "cluster.local";
   int writers = 16;  // writes under way at the same time
   std::string log_level = "info";

@@ -67,6 +67,8 @@ PodLauncher pod_launcher(const Options& options) {
   PodLauncher launcher{.image = options.launcher_image,
                        .directory = options.launcher_directory,
                        .port = options.launcher_port};
+  if (options.launcher_image_volume == "auto") launcher.volume = ImageVolume::kAuto;
+  if (options.launcher_image_volume == "true") launcher.volume = ImageVolume::kTrue;
   if (options.name_servers.empty()) {
     std::ifstream file{"/etc/resolv.conf"};
     std::ostringstream text;

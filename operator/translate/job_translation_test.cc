@@ -18,6 +18,7 @@ namespace {
 using nlohmann::json;
 using std::chrono::seconds;
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
 
 // Partition batch (default) of five nodes of 8 CPUs, QOS high. Namespace team-a belongs to account
