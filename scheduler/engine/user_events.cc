@@ -74,11 +74,14 @@ void Engine::on(const Update& event) {
   all.request.array->tasks = job->request->array->tasks;
   // The array knows how many may run at once, also if none waits as the array any longer.
   if (job->count() == 0) dependencies_.change(*job, all.request, all.known);
+  const bool changes_hold = all.request.hold != job->request->hold;
   each_job(job->id, [&](Job& each) {
-    const auto own = each.is_array() ? all.tasks.end() : all.tasks.find(*each.id.task());
-    if (own == all.tasks.end()) return update(each, all);
+    if (each.is_array()) return update(each, all);
     Update of_task{all.request, all.known};
-    own->second.apply_to(of_task.request);
+    // Single tasks are held and released by events of their own.
+    if (!changes_hold) of_task.request.hold = each.request->hold;
+    const auto own = all.tasks.find(*each.id.task());
+    if (own != all.tasks.end()) own->second.apply_to(of_task.request);
     update(each, of_task);
   });
   reopen(*job);
@@ -156,6 +159,8 @@ void Engine::hold(Job& job, bool by_admin, bool with_array) {
     return;
   }
   admission_.withdraw(job);
+  // The release takes it back; an update that says the same changes nothing.
+  if (!by_admin) books_.change_request(job, [](JobRequest& request) { request.hold = true; });
   job.held.set(by_admin ? HoldBy::kAdmin : HoldBy::kUser);
   admission_.admit(job, now_);
 }

@@ -29,11 +29,15 @@ const ArrayFacts* array_of(const JobBooks& books, JobId task) {
   return array != nullptr && array->array ? &*array->array : nullptr;
 }
 
+// Returns true if none of the tasks waits for its start that are jobs of their own.
+bool own_have_begun(const JobBooks& books, const Job& array) {
+  return std::ranges::none_of(array.tasks->own,
+                              [&](JobId id) { return books.find(id)->pending(); });
+}
+
 // Returns true if no task of the array waits for its start.
 bool has_begun(const JobBooks& books, const Job& array) {
-  return array.count() == 0 && std::ranges::all_of(array.tasks->own, [&](JobId id) {
-           return !books.find(id)->pending();
-         });
+  return array.count() == 0 && own_have_begun(books, array);
 }
 
 std::string what_is_waited_for(const DependencyTerm& term) {
@@ -374,7 +378,10 @@ void Dependencies::over(const Job& job) {
   if (std::exchange(returns_, std::nullopt) == job.id) return;
   if (job.is_array()) {
     waiting_over(job);
-    if (!job.tasks->own.empty()) return;
+    if (!job.tasks->own.empty()) {
+      if (own_have_begun(books_, job)) see_started(job.id, now_);
+      return;
+    }
   }
   over_elsewhere(job.id, is_terminal(job.state) ? job.state : JobState::kCancelled);
   if (job.whole == nullptr) return;

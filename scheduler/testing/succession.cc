@@ -90,10 +90,14 @@ std::string queue_text(const Scheduler& scheduler, base::Instant now) {
   for (const JobId id : scheduler.jobs()) {
     const JobView view = *scheduler.job(id, now);
     if (view.state != JobState::kPending) continue;
-    lines.emplace(-std::int64_t{view.priority.value()},
-                  "  job " + to_string(id) + " priority " + std::to_string(view.priority.value()) +
-                      " reason " + std::to_string(static_cast<int>(view.reason)) + " eligible at " +
-                      text(view.eligible_time) + "\n");
+    std::string line = "  job " + to_string(id) + " priority " +
+                       std::to_string(view.priority.value()) + " reason " +
+                       std::to_string(static_cast<int>(view.reason)) + " eligible at " +
+                       text(view.eligible_time) + " terms ";
+    for (const TermState each : view.facts->terms) line += std::to_string(static_cast<int>(each));
+    if (view.facts->array) line += " tasks " + std::to_string(view.facts->array->waiting.size());
+    for (const std::string& name : view.facts->request->partitions) line += " " + name;
+    lines.emplace(-std::int64_t{view.priority.value()}, line + "\n");
   }
   std::string all;
   for (const auto& [order, line] : lines) all += line;

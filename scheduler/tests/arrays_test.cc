@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include "scheduler/priority/basic.h"
 #include "scheduler/testing/cluster_driver.h"
 
 namespace sched::testing {
@@ -242,6 +243,19 @@ TEST_F(Arrays, AreWaitedFor) {
   EXPECT_NE(driver.view(14).reason, Reason::kDependency);
 }
 
+// With the tasks that wait, the last start is over that a job could wait for, though others run.
+TEST_F(Arrays, HaveStartedOnceTheTasksThatWaitAreCanceled) {
+  driver.ends_at_once = false;
+  submit(array_of(5, 4));
+  JobRequest request = job(10, 1);
+  request.dependency.terms = {{.kind = DependencyKind::kAfter, .job = JobId{5}}};
+  submit(request);
+  EXPECT_EQ(driver.view(10).reason, Reason::kDependency);
+  tell(Cancel{JobId{5}});
+  EXPECT_EQ(tasks(5), "RRcc") << "they are in their grace time";
+  EXPECT_NE(driver.view(10).reason, Reason::kDependency);
+}
+
 TEST_F(Arrays, WaitTaskForTask) {
   submit(array_of(5, 4));
   JobRequest request = array_of(6, 5);
@@ -408,6 +422,39 @@ TEST_F(Arrays, ATaskThatWasResumedStaysSoWhenItsArrayChanges) {
   driver.run_until(driver.now() + seconds(300));
   EXPECT_EQ(tasks(5), "wR") << "it runs again";
   EXPECT_EQ(driver.view(task(5, 1)).facts->restarts, 1);
+}
+
+// The array stays held, whether its spec said so from the beginning or a hold came later. A task of
+// it that was released keeps its place in the queue, and so does not get its hold back for an
+// instant; one that is held stays so beside an array that is not.
+TEST_F(Arrays, AnUpdateLeavesTheHoldsOfTasksAsTheyAre) {
+  for (const bool is_held_later : {false, true}) {
+    const std::int64_t beside = is_held_later ? 7 : 6;
+    submit(job(beside, 2));
+    JobRequest request = array_of(5, 3);
+    request.hold = !is_held_later;
+    submit(request);
+    if (is_held_later) tell(Hold{JobId{5}});
+    request.hold = true;
+    tell(Release{task(5, 1)});
+    const Priority before = driver.view(task(5, 1)).priority;
+    for (const int nice : {1, 2}) {
+      request.nice = nice;
+      tell(Update{request});
+      EXPECT_EQ(driver.view(5).reason, Reason::kJobHeldUser);
+      EXPECT_EQ(driver.view(task(5, 1)).reason, Reason::kResources);
+      EXPECT_EQ(driver.view(task(5, 1)).priority, BasicPriorities::with_nice(before, 0, nice));
+    }
+    end(JobId{beside});
+    EXPECT_EQ(tasks(5), "wRw");
+    tell(Forget{JobId{5}});
+  }
+  submit(array_of(5, 3));
+  tell(Hold{task(5, 2)});
+  JobRequest request = array_of(5, 3);
+  request.priority = Priority{7};
+  tell(Update{request});
+  EXPECT_EQ(driver.view(task(5, 2)).reason, Reason::kJobHeldUser);
 }
 
 // MaxArraySize counts at the submission: what has been accepted under another one stays.

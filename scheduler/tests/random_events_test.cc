@@ -284,11 +284,14 @@ class RandomRun {
     if (ids.empty()) return std::nullopt;
     return ids[static_cast<std::size_t>(pick(static_cast<int>(ids.size())))];
   }
-  // Only one of the holds that are not in the spec is stored.
+  // Only one of the holds that are not in the spec is stored. A hold of an array is one of its
+  // tasks.
   bool is_held_by_system(JobId id) const {
-    const auto view = core().job(id, driver_.now());
-    const Reason reason = view ? view->reason : Reason::kNone;
-    return reason == Reason::kLaunchFailedRequeuedHeld || reason == Reason::kJobHoldMaxRequeue;
+    return std::ranges::any_of(core().jobs(), [&](JobId each) {
+      if (each != id && (id.is_task() || each.array() != id)) return false;
+      const Reason reason = driver_.view(each).reason;
+      return reason == Reason::kLaunchFailedRequeuedHeld || reason == Reason::kJobHoldMaxRequeue;
+    });
   }
   bool allocated(JobId id) const {
     const auto view = core().job(id, driver_.now());
