@@ -50,6 +50,9 @@ enum class Break {
   kTaskCancelNotSeen,   // nor that tasks are canceled
   kHoldNotSeen,         // nor that jobs are held
   kTestOnlyNotSeen,     // nor that a job only asks when it would start
+  kOverlapForgotten,    // an agent does not count for how long gangs ran beside each other
+  kTurnsShifted,        // one node has its turns a slot later than the others
+  kSaidAgain,           // agents repeat what they have said, though nothing has changed
 };
 
 struct BreakInfo {
@@ -58,7 +61,7 @@ struct BreakInfo {
 };
 
 // All but kNone, by the names that the command line takes.
-inline constexpr std::array<BreakInfo, 39> kBreaks{{
+inline constexpr std::array<BreakInfo, 42> kBreaks{{
     {Break::kStartNotStored, "start-not-stored"},
     {Break::kEndingNotStored, "ending-not-stored"},
     {Break::kJournalAfterFreeze, "journal-after-freeze"},
@@ -98,6 +101,9 @@ inline constexpr std::array<BreakInfo, 39> kBreaks{{
     {Break::kTaskCancelNotSeen, "task-cancel-not-seen"},
     {Break::kHoldNotSeen, "hold-not-seen"},
     {Break::kTestOnlyNotSeen, "test-only-not-seen"},
+    {Break::kOverlapForgotten, "overlap-forgotten"},
+    {Break::kTurnsShifted, "turns-shifted"},
+    {Break::kSaidAgain, "said-again"},
 }};
 
 // Returns nullopt if no break has that name, or for the empty name.

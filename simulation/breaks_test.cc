@@ -25,8 +25,8 @@ constexpr std::int64_t kRoundsAtOnce = 50;
 
 using Checkers = std::vector<std::string_view>;
 
-// Returns the checkers that watch over what the specs of jobs and of arrays ask.
-Checkers checkers_of_specs(Break which) {
+// Returns the checkers that watch over what specs ask, and what operators and agents say.
+Checkers checkers_of_words(Break which) {
   if (which == Break::kTimeoutNotSeen) return {"start timeout"};
   if (which == Break::kSelectorNotSeen) return {"placement"};
   if (which == Break::kDependencyNotSeen) return {"dependency"};
@@ -38,6 +38,11 @@ Checkers checkers_of_specs(Break which) {
   if (which == Break::kExitCodeNotSeen) return {"array at the end"};
   if (which == Break::kTaskHoldNotSeen) return {"task asked"};
   if (which == Break::kTaskCancelNotSeen) return {"task asked"};
+  if (which == Break::kTableSwallowed) return {"overlap", "stored timetable"};
+  if (which == Break::kPodNewsLost) return {"known pod"};
+  if (which == Break::kOverlapForgotten) return {"overlap counted"};
+  if (which == Break::kTurnsShifted) return {"gang agrees"};
+  if (which == Break::kSaidAgain) return {"quiet"};
   return {};
 }
 
@@ -91,10 +96,6 @@ Checkers checkers_of(Break which) {
     case Break::kDeadlineExempts:
     case Break::kDebugEndless:
       return {"overlap"};
-    case Break::kTableSwallowed:
-      return {"overlap", "stored timetable"};
-    case Break::kPodNewsLost:
-      return {"known pod"};
     case Break::kNone:
     case Break::kTimeoutNotSeen:
     case Break::kSelectorNotSeen:
@@ -107,7 +108,12 @@ Checkers checkers_of(Break which) {
     case Break::kExitCodeNotSeen:
     case Break::kTaskHoldNotSeen:
     case Break::kTaskCancelNotSeen:
-      return checkers_of_specs(which);
+    case Break::kTableSwallowed:
+    case Break::kPodNewsLost:
+    case Break::kOverlapForgotten:
+    case Break::kTurnsShifted:
+    case Break::kSaidAgain:
+      return checkers_of_words(which);
   }
   return {};
 }
@@ -125,17 +131,16 @@ std::optional<FoundIn> fitting(const std::vector<FoundIn>& findings, const Check
   return std::nullopt;
 }
 
-// Returns what is found in the plan that is kept for the break, if there is one: some breaks show
-// in one of hundreds of rounds only.
-std::vector<FoundIn> found_in_plan(const BreakInfo& info) {
-  std::string name{info.name};
+// Returns what is found in the plan that is kept, if there is one: some breaks show in one of
+// hundreds of rounds only.
+std::vector<FoundIn> found_in_plan(const std::string& name, Break which) {
   std::ifstream file{KUBEGANG_SOURCE_DIR "/simulation/testdata/breaks/" + name + ".plan"};
   if (!file) return {};
   const auto plan = parse_plan(std::string{std::istreambuf_iterator<char>{file}, {}});
   EXPECT_TRUE(plan.ok()) << name << ": " << plan.error().message;
   if (!plan.ok()) return {};
   Tally tally;
-  const auto finding = run_round(*plan, {info.which}, tally, false);
+  const auto finding = run_round(*plan, {which}, tally, false);
   return finding ? std::vector<FoundIn>{{plan->seed, *finding}} : std::vector<FoundIn>{};
 }
 
@@ -147,7 +152,8 @@ class BreaksTest : public testing::TestWithParam<BreakInfo> {};
 TEST_P(BreaksTest, IsFound) {
   const Breaks breaks{GetParam().which};
   const Checkers checkers = checkers_of(breaks.active);
-  std::optional<FoundIn> found = fitting(found_in_plan(GetParam()), checkers);
+  std::optional<FoundIn> found =
+      fitting(found_in_plan(std::string{GetParam().name}, breaks.active), checkers);
   if (!found) {
     std::printf("not found in a plan that is kept\n");
     const int threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
@@ -164,6 +170,11 @@ TEST_P(BreaksTest, IsFound) {
   ASSERT_TRUE(found.has_value());
   std::printf("seed %llu: %s: %s\n", static_cast<unsigned long long>(found->seed),
               found->finding.checker.c_str(), found->finding.text.c_str());
+}
+
+// Plays a job that ends before enough of its time is lost for `charged`.
+TEST(Breaks, TimeThatIsLostIsSeenInTheTimesOfAShortJob) {
+  EXPECT_TRUE(fitting(found_in_plan("time-lost-of-a-short-job", Break::kTimeLost), {"time"}));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, BreaksTest, testing::ValuesIn(kBreaks), [](const auto& one) {

@@ -422,6 +422,61 @@ TEST_F(LedgerTest, AJobDoesNotStartOnANodeThatIsKnownToBeClosed) {
   EXPECT_EQ(finding(), "job job-0 starts on n1, which is cordoned");
 }
 
+// Deletes it as no user has asked.
+TEST_F(LedgerTest, AJobGoesOnlyIfItsUserDeletesIt) {
+  write(kube::Method::kDelete, std::string{paths::kJobs} + "/job-0", json::object());
+  EXPECT_EQ(finding(), "job job-0 was deleted by no user");
+}
+
+// A program that goes on without its job takes CPUs that are not counted.
+TEST_F(LedgerTest, NoProgramIsLeftWhenAllHasEnded) {
+  becomes("Running");
+  ledger_.program_started(program_);
+  ledger_.user_ends("job-0");
+  write(kube::Method::kPatch, std::string{paths::kJobs} + "/job-0/status",
+        {{"status", {{"state", "Cancelled"}, {"observedGeneration", 1}}}});
+  EXPECT_EQ(finding(), "");
+  ledger_.check_end();
+  EXPECT_EQ(finding(), "job-0-abcde-0 runs after its job has ended");
+}
+
+TEST_F(LedgerTest, NumbersOfJobsAreUnique) {
+  const auto has_number = [&](const char* name, int number) {
+    write(kube::Method::kPatch, std::string{paths::kJobs} + "/" + name + "/status",
+          {{"status", {{"state", "Pending"}, {"observedGeneration", 1}, {"jobID", number}}}});
+  };
+  json other = stored(std::string{paths::kJobs} + "/job-0");
+  other["metadata"] = {{"name", "job-1"}};
+  other.erase("status");
+  write(kube::Method::kPost, paths::kJobs, other);
+  has_number("job-0", 7);
+  has_number("job-1", 8);
+  ledger_.check_end();
+  EXPECT_EQ(finding(), "");
+  has_number("job-1", 7);
+  ledger_.check_end();
+  EXPECT_EQ(finding(), "two jobs have the number 7");
+}
+
+// Puts pods of two jobs into one slot; those of one job may be in it.
+TEST_F(LedgerTest, OneGangHasASlotOfANode) {
+  kube::NodeTimetable table;
+  table.metadata.name = "n1";
+  table.spec.term = 1;
+  table.spec.timetable.slice = seconds{1};
+  table.spec.timetable.pods_count = 3;
+  table.spec.pods = {{.ns = paths::kNamespace, .name = "a-0", .job_uid = "a"},
+                     {.ns = paths::kNamespace, .name = "a-1", .job_uid = "a"},
+                     {.ns = paths::kNamespace, .name = "b-0", .job_uid = "b"}};
+  table.spec.timetable.cycle = {{0, 1}, {2}};
+  write(kube::Method::kPost, paths::kTables, kube::encode(table));
+  EXPECT_EQ(finding(), "");
+  table.spec.timetable.cycle = {{0, 1}, {1, 2}};
+  write(kube::Method::kPatch, std::string{paths::kTables} + "/n1",
+        {{"spec", kube::encode(table)["spec"]}});
+  EXPECT_EQ(finding(), "two gangs in one slot of n1");
+}
+
 // The name of a pod tells its start; only the first of two starts is stored.
 TEST_F(LedgerTest, ATimetableListsOnlyPodsOfStartsThatAreStored) {
   becomes("Running");
@@ -618,6 +673,21 @@ TEST_F(LedgerIndexTest, ABatchJobIsCompleteWithAllOfItsSuccesses) {
         {"completionTime", at},
         {"conditions", json::array({is_true("SuccessCriteriaMet"), is_true("Complete")})}});
   EXPECT_EQ(finding(), "batch Job sweep is Complete with 3 of 4 successes");
+}
+
+// Cancels the Job that ran it, so it has failed.
+TEST_F(LedgerIndexTest, ABatchJobThatHasEndedStartsNoProgram) {
+  runs("sweep", "0-1", "");
+  ledger_.user_ends("sweep");
+  write(kube::Method::kPatch, std::string{paths::kJobs} + "/sweep/status",
+        {{"status", {{"state", "Cancelled"}}}});
+  const auto is_true = [](const char* type) { return json{{"type", type}, {"status", "True"}}; };
+  tell({{"startTime", "2026-01-01T00:00:00Z"},
+        {"conditions", json::array({is_true("FailureTarget"), is_true("Failed")})}});
+  make("second");
+  EXPECT_EQ(finding(), "");
+  ledger_.program_started(program_);
+  EXPECT_EQ(finding(), "second-abcde-0 starts, its batch Job has ended");
 }
 
 // One of its Jobs has failed, and backoffLimit allows that (the batch group's default, 6).

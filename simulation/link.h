@@ -6,6 +6,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -98,6 +99,7 @@ class Link final : public kube::Transport {
   bool lowers_term(const kube::Request& request);
   std::string as_seen(std::string text);
   std::string still_cordoned(std::string text);
+  void say_again(const kube::Request& request);
 
   devcluster::ApiServer& server_;
   const Time& now_;
@@ -109,7 +111,8 @@ class Link final : public kube::Transport {
   Feed* feed_ = nullptr;  // being stepped
   std::shared_ptr<devcluster::ApiServer> stale_;
   bool dry_run_ = false;
-  std::set<std::string> cordoned_;  // Break::kUncordonNotSeen: nodes
+  std::set<std::string> cordoned_;     // Break::kUncordonNotSeen: nodes
+  std::optional<kube::Request> said_;  // Break::kSaidAgain: the last status
   bool broke_off_ = false;
 };
 

@@ -34,6 +34,16 @@ void write_file(const std::string& path, const std::string& text) {
   std::ofstream{path, std::ios::binary | std::ios::trunc} << text;
 }
 
+// Returns the timetable with the turns of its cycle one slot later.
+std::shared_ptr<const kube::NodeTimetable> shifted(
+    const std::shared_ptr<const kube::NodeTimetable>& table) {
+  if (table == nullptr || table->spec.timetable.cycle.size() < 2) return table;
+  kube::NodeTimetable later = *table;
+  auto& cycle = later.spec.timetable.cycle;
+  std::rotate(cycle.begin(), cycle.begin() + 1, cycle.end());
+  return std::make_shared<const kube::NodeTimetable>(std::move(later));
+}
+
 }  // namespace
 
 // Hands the newest assignment to the switcher's next step, as the thread gets it.
@@ -240,7 +250,7 @@ bool NodeAgent::everything_runs() const {
 }
 
 base::Duration NodeAgent::overlap() const {
-  if (worker_ == nullptr) return {};
+  if (worker_ == nullptr || breaks_.is(Break::kOverlapForgotten)) return {};
   return std::chrono::microseconds{worker_->counters.overlap_micros.load()};
 }
 
@@ -381,6 +391,10 @@ void NodeAgent::break_inputs(agent::Inputs& inputs) {
   if (breaks_.is(Break::kNeverFailsOpen)) inputs.failed_open = false;
   if (breaks_.is(Break::kStaleObeyed)) inputs.confirmed = inputs.timetable;
   if (breaks_.is(Break::kNeverConfirmed)) inputs.confirmed.reset();
+  if (breaks_.is(Break::kTurnsShifted) && machine_.name == "n1") {
+    inputs.timetable = shifted(inputs.timetable);
+    inputs.confirmed = shifted(inputs.confirmed);
+  }
   for (auto& [key, facts] : inputs.pods) {
     if (breaks_.is(Break::kFrozenUnsettled)) facts.settled_at = base::Instant{};
     if (breaks_.is(Break::kDeletedStaysFrozen)) facts.ending_within.reset();
