@@ -72,7 +72,7 @@ export class LifeLine {
     const all = job.array ? [] : pieces(job, now, earlier);
     this.root.hidden = all.length === 0;
     const words = all.map((piece) => pieceText(piece, name));
-    const key = JSON.stringify(all.map(({ what, from, to }, i) => [what, from, Math.round(to / 5e6), words[i]!.length]));
+    const key = JSON.stringify(all.map(({ what, from, to }, i) => [what, from, Math.round(to / 1e6), words[i]!.length]));
     if (this.root.hidden || key === this.shown) return;
     this.shown = key;
     const bar = element("div", { class: "lifebar", "aria-hidden": "true" });

@@ -179,6 +179,22 @@ test("the life of a job says who stopped it, and for whom it was requeued", () =
   assert.deepEqual(told({ state: "PD", stays }, 9 * S), ["waited 2.0 s", "had 2 nodes for 3.0 s", "requeued for urgent", "waited 4.0 s"]);
 });
 
+test("why a job is suspended at an instant", () => {
+  const state = new State();
+  const pauses = [{ byUser: true, by: [], from: -9 * S, to: -5 * S }, { byUser: false, by: ["u"], from: -3 * S, to: null }];
+  const job = (name: string, more = {}) => ({ id: 1, ns: "a", name, state: "R", stays: [{ on: ["n1"], from: -20 * S, to: null, ...more }] });
+  const pods = ["v", "w", "x"].map((uid) => ({ job: uid, ns: "a", ran: 0 }));
+  const table = { asOf: null, slice: S, pods, plan: [], cycle: [[0], [1]], agent: "", stuck: 0 };
+  state.apply({ now: 0, full: true, gone: {}, set: { jobs: { u: job("urgent"), v: job("v", { pauses }), x: job("x") }, nodes: { n1: table } } });
+  const [now, v, x] = [state.now(), state.kinds.jobs.get("v")!, state.kinds.jobs.get("x")!];
+  assert.equal(state.pausedAt("v", v, -7 * S), "by its user");
+  assert.equal(state.pausedAt("v", v, -4 * S), "");
+  assert.equal(state.pausedAt("v", v, -1 * S), "for urgent");
+  assert.equal(state.pausedAt("w", job("w") as never, now), ""); // its turn comes
+  assert.equal(state.pausedAt("x", x, now), "for jobs of a higher tier"); // it has none
+  assert.equal(state.pausedAt("x", x, -7 * S), "");
+});
+
 test("who may use a partition, and how, in words", () => {
   assert.equal(whoMay({ allow: null, deny: null }), "all");
   assert.equal(whoMay({ allow: { namespaces: ["a", "b"], qos: ["high"] }, deny: null }), "namespaces a, b with QOS high");
