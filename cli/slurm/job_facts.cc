@@ -87,6 +87,25 @@ bool asks_for_gpus(const kube::JobResources& asked) {
       });
 }
 
+// Sets the nodes and CPUs of a job without an allocation: one that waits, or a task of an array
+// that has ended. SOURCE: slurmctld estimates the nodes of a job that waits by the CPUs of a node;
+// the rest is recorded (session squeue_overcommit).
+void set_without_allocation(JobFacts& facts, const kube::Job& job,
+                            const PartitionDefaults* partition) {
+  const kube::JobResources& asked = job.spec.resources;
+  const bool overcommits = asked.overcommit.value_or(false);
+  const bool has_ended = job.status.state && kube::is_final(*job.status.state);
+  const bool is_alone = job.spec.placement.sharing == kube::JobSharing::kNode;
+  const int per_node = partition != nullptr ? partition->cpus_per_node : 0;
+  if (overcommits) {
+    facts.cpus = facts.nodes * (has_ended ? asked.cpus_per_task.value_or(1) : 1);
+  }
+  if (per_node > 0 && !(overcommits && has_ended)) {
+    facts.nodes = std::max(facts.nodes, (facts.asked_cpus + per_node - 1) / per_node);
+  }
+  if (per_node > 0 && is_alone && has_ended) facts.cpus = facts.nodes * per_node;
+}
+
 void set_sizes(JobFacts& facts, const kube::Job& job, const PartitionDefaults* partition) {
   const kube::JobResources& asked = job.spec.resources;
   facts.asked_nodes = asked.nodes ? asked.nodes->min : 1;
@@ -98,11 +117,8 @@ void set_sizes(JobFacts& facts, const kube::Job& job, const PartitionDefaults* p
   if (job.status.allocation) {
     facts.nodes = job.status.allocation->nodes;
     facts.cpus = job.status.allocation->cpus;
-  }
-  // SOURCE: slurmctld estimates the nodes of a job that waits by the CPUs of a node.
-  if (!job.status.allocation && partition != nullptr && partition->cpus_per_node > 0) {
-    const int per_node = partition->cpus_per_node;
-    facts.nodes = std::max(facts.nodes, (facts.cpus + per_node - 1) / per_node);
+  } else {
+    set_without_allocation(facts, job, partition);
   }
   facts.memory_per_cpu = asked.memory_per_cpu;
   facts.memory_per_node = asked.memory_per_node;
@@ -369,6 +385,19 @@ base::Result<std::vector<PartitionDefaults>> list_partition_defaults(const Sessi
   return all;
 }
 
+ExitStatus exit_status(const kube::Job& job) {
+  const int code = job.status.exit_code.value_or(0);
+  if (code <= kSignalCodes || code > kSignalCodes + kSignalsMax) return {.code = code};
+  const auto& usage = job.status.usage;
+  // bash -e exits by itself with the code of a task that a signal has ended.
+  const bool is_of_script =
+      usage && std::ranges::any_of(usage->steps, [&](const kube::StepUsage& step) {
+        return step.id == "batch" && step.signal == 0 && step.exit_code == code;
+      });
+  if (is_of_script) return {.code = code};
+  return {.signal = code - kSignalCodes};
+}
+
 JobFacts facts_of(const kube::Job& job, const std::vector<PartitionDefaults>& partitions,
                   base::Instant now) {
   const PartitionDefaults* const partition = partition_of(job, partitions);
@@ -405,13 +434,12 @@ JobFacts facts_of(const kube::Job& job, const std::vector<PartitionDefaults>& pa
   facts.run_time = moment.run_time;
   facts.suspend_time = suspended_until(job, now);
   facts.start_time = job.status.start_time ? job.status.start_time : expected_start(job, now);
-  const int code = job.status.exit_code.value_or(0);
-  const bool is_signal = code > kSignalCodes && code <= kSignalCodes + kSignalsMax;
-  facts.exit_signal = is_signal ? code - kSignalCodes : 0;
-  facts.exit_code = is_signal ? 0 : code;
+  const ExitStatus exit = exit_status(job);
+  facts.exit_signal = exit.signal;
+  facts.exit_code = exit.code;
   // A job that ran when it was canceled has got SIGTERM; what its script made of it is not kept.
   const bool is_canceled = facts.state_code == "CA" && facts.run_time > base::Duration{0};
-  if (is_canceled && code == 0) facts.exit_signal = SIGTERM;
+  if (is_canceled && exit.code == 0 && exit.signal == 0) facts.exit_signal = SIGTERM;
   facts.reason = reason_of(job, facts.state_code, facts.exit_signal);
   if (job.status.allocation) {
     facts.hostlist = job.status.allocation->hostlist;

@@ -89,6 +89,14 @@ base::Result<std::vector<JobPart>> list_parts(const Session& session, ArrayView 
                                               bool has_ended, Output output,
                                               std::span<const std::string> words = {});
 
+// The end of a script, or of the first task: the code that it has exited with, or the signal that
+// has ended it.
+struct ExitStatus {
+  int code = 0;
+  int signal = 0;
+};
+ExitStatus exit_status(const kube::Job& job);
+
 // `part` must live longer than the facts.
 // The job, or task of an array, that runs steps under this name or number: "1001", "1001_3" or the
 // task's own number.

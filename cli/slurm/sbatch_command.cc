@@ -145,8 +145,7 @@ std::string working_directory(const std::optional<std::string>& given) {
 
 // The exit code is the job's. SOURCE: recorded: 1 if a signal has ended it, 128 + SIGTERM if it was
 // canceled.
-constexpr int kSignalCodes = 128;
-constexpr int kSignalsMax = 64;
+constexpr int kExitCanceled = 128 + SIGTERM;
 
 int wait_as_sbatch(const Session& session, const kube::Job& submitted, Output output) {
   for (;;) {
@@ -154,10 +153,8 @@ int wait_as_sbatch(const Session& session, const kube::Job& submitted, Output ou
     if (!job) return fail(output, job.error().message);
     if (job->status.state && kube::is_final(*job->status.state)) {
       if (*job->status.state == kube::JobState::kCompleted) return kExitOk;
-      const int code = std::max(job->status.exit_code.value_or(1), 1);
-      const bool is_signal = code > kSignalCodes && code <= kSignalCodes + kSignalsMax;
-      if (*job->status.state == kube::JobState::kCancelled) return kSignalCodes + SIGTERM;
-      return is_signal ? kExitFailed : code;
+      if (*job->status.state == kube::JobState::kCancelled) return kExitCanceled;
+      return std::max(exit_status(*job).code, kExitFailed);
     }
     if (!session.sleeper.sleep(kEndPollEvery, {})) return kExitFailed;
   }

@@ -117,6 +117,12 @@ TEST(Scontrol, ShowsTheRecordOfAJob) {
   job.status.exit_code = 137;
   EXPECT_THAT(job_record(facts_of(job, {}, base::Instant{})),
               testing::AllOf(HasSubstr("Reason=JobLaunchFailure"), HasSubstr("ExitCode=0:9")));
+  // bash -e: the code of a task that a signal has ended is that of the script.
+  job.status.usage = kube::JobUsage{.steps = {{.id = "batch", .exit_code = 137}}};
+  EXPECT_THAT(job_record(facts_of(job, {}, base::Instant{})),
+              testing::AllOf(HasSubstr("Reason=NonZeroExitCode"), HasSubstr("ExitCode=137:0")));
+  job.status.usage->steps.front() = {.id = "batch", .signal = 9};
+  EXPECT_THAT(job_record(facts_of(job, {}, base::Instant{})), HasSubstr("ExitCode=0:9"));
   // There is no signal 127.
   job.status.exit_code = 255;
   EXPECT_THAT(job_record(facts_of(job, {}, base::Instant{})), HasSubstr("ExitCode=255:0"));
