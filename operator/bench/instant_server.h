@@ -28,6 +28,8 @@ class InstantServer final : public Writer {
   void remove(const kube::ObjectKey& key);
   // Lists as the first lists of a new leader's informers.
   void list();
+  // Keeps nothing of what it has stored. Nothing may be asked of it afterwards.
+  void drop() { objects_ = {}; }
   // As it is stored.
   const kube::Job& job(const kube::ObjectKey& key) const { return *of<kube::Job>().at(key); }
 

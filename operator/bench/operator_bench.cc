@@ -4,12 +4,12 @@
 // are counted, since each costs its encoding and a request as well.
 //
 //   build/bin/operator_bench [waiting jobs...]     default: 0 1000 5000 20000
+#include <jemalloc/jemalloc.h>
 #include <time.h>
-#include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -38,14 +38,13 @@ double cpu_seconds() {
   return static_cast<double>(spent.tv_sec) + 1e-9 * static_cast<double>(spent.tv_nsec);
 }
 
-// Returns the memory of the process, without code and other files.
+// Returns what is in use of the heap.
 double memory_mb() {
-  std::ifstream file{"/proc/self/statm"};
-  double size = 0;
-  double resident = 0;
-  double of_files = 0;
-  file >> size >> resident >> of_files;
-  return (resident - of_files) * static_cast<double>(::sysconf(_SC_PAGESIZE)) / 1e6;
+  std::uint64_t epoch = 1;  // a write of it makes jemalloc count
+  std::size_t bytes = 0, size = sizeof bytes;
+  mallctl("epoch", nullptr, nullptr, &epoch, sizeof epoch);
+  mallctl("stats.allocated", &bytes, &size, nullptr, 0);
+  return static_cast<double>(bytes) / 1e6;
 }
 
 // Manifests are written as JSON and decoded as the informers do.
@@ -111,6 +110,25 @@ class Bench {
     templates_.learn(job.metadata.uid, job.spec.pod_template);  // as the informer does
     server_.put(std::move(job));
   }
+  // Held, and waits for as many jobs as `edges` says: those with the numbers before its own.
+  void put_dependant(int i, int edges) {
+    const json pod{{"containers", {{{"name", "main"}, {"image", "busybox"}}}}};
+    const std::string name = "waits-" + std::to_string(i);
+    json spec{{"partitions", {"narrow"}},
+              {"resources", {{"nodes", {{"min", 1}}}}},
+              {"control", {{"hold", true}}},
+              {"template", {{"spec", pod}}}};
+    for (int before = std::max(0, i - edges); before < i; ++before) {
+      // The first job is that which blocks.
+      spec["dependency"]["terms"].push_back({{"type", "AfterOK"}, {"jobID", before + 1}});
+    }
+    kube::Job job = object_of<kube::Job>(
+        {{"metadata", {{"name", name}, {"namespace", "bench"}, {"generation", 1}}},
+         {"spec", spec}});
+    job.metadata.uid = "uid-" + name;
+    templates_.learn(job.metadata.uid, job.spec.pod_template);
+    server_.put(std::move(job));
+  }
   void remove_job(const std::string& name) {
     templates_.forget("uid-" + name);
     server_.remove<kube::Job>({"bench", name});
@@ -161,6 +179,12 @@ class Bench {
   }
 
   InstantServer& server() { return server_; }
+  // Returns what the operator and its scheduler have. An object that the server shares with them
+  // counts as the operator's.
+  double memory_without_server_mb() {
+    server_.drop();
+    return memory_mb();
+  }
   const LoopCounters& counters() const { return loop_->counters(); }
 
  private:
@@ -226,6 +250,46 @@ void measure_selectors(int waiting) {
   report("a node that changes its zone", bench.run_for(seconds{1}), bench);
 }
 
+// Returns what operator and scheduler have beside a cluster of `nodes_count` nodes, once `put` has
+// put what it does into it.
+double memory_beside(int nodes_count, void (*put)(Bench&)) {
+  const double before = memory_mb();
+  Bench bench{nodes_count};
+  put(bench);
+  (void)bench.run_for(minutes{3});
+  return bench.memory_without_server_mb() - before;
+}
+
+void measure_array_memory() {
+  const auto beside = [](void (*put)(Bench&)) { return memory_beside(1'001, put); };
+  const double idle = beside([](Bench&) {});
+  const double array = beside([](Bench& bench) { bench.put_array({{"hold", false}}); });
+  const double jobs = beside([](Bench& bench) {
+    for (int i = 0; i < 1'000; ++i) bench.put_job("runs-" + std::to_string(i), "wide");
+  });
+  std::printf("memory of operator and scheduler beside 1000 nodes, which take %.2f MB\n", idle);
+  std::printf("  %-34s %8.2f MB\n", "100000 tasks of which 1000 run", array - idle);
+  std::printf("  %-34s %8.2f MB\n", "1000 jobs that run", jobs - idle);
+  std::fflush(stdout);
+}
+
+void measure_graph_memory() {
+  constexpr int kJobs = 20'000;
+  constexpr int kEdges = 4;
+  const auto beside = [](void (*put)(Bench&)) { return memory_beside(2, put); };
+  const double none = beside([](Bench& bench) {
+    for (int i = 1; i <= kJobs; ++i) bench.put_dependant(i, 0);
+  });
+  const double graph = beside([](Bench& bench) {
+    for (int i = 1; i <= kJobs; ++i) bench.put_dependant(i, kEdges);
+  });
+  std::printf("a graph of %d jobs\n", kJobs);
+  std::printf("  %-34s %8.0f bytes\n", "each edge, of operator and scheduler",
+              (graph - none) * 1e6 / (kJobs * kEdges));
+  std::printf("  %-34s %8.0f bytes\n", "each job that waits", none * 1e6 / kJobs);
+  std::fflush(stdout);
+}
+
 // One array of 100,000 tasks, of which as many run as may: 1,000. A request of its user for all of
 // them is one write of the Job.
 void measure_array() {
@@ -237,8 +301,7 @@ void measure_array() {
   const auto measured = [&](const char* what, const json& control, base::Duration duration) {
     if (!control.is_null()) bench.put_array(control);
     report(what, bench.run_for(duration), bench);
-    std::printf("  %-34s %8.1f MB more than before the array\n", "memory",
-                memory_mb() - before);
+    std::printf("  %-34s %8.1f MB more than before the array\n", "memory", memory_mb() - before);
   };
   measured("it is submitted, held", {{"hold", true}}, seconds{0});
   measured("it is released, without its starts", {{"hold", false}}, seconds{0});
@@ -259,7 +322,9 @@ int main(int argc, char** argv) {
   std::vector<int> counts;
   for (int i = 1; i < argc; ++i) counts.push_back(std::atoi(argv[i]));
   if (counts.empty()) counts = {0, 1000, 5000, 20'000};
-  control::measure_array();  // first: what others have freed would hide what it takes
+  control::measure_array_memory();
+  control::measure_graph_memory();
+  control::measure_array();
   for (const int count : counts) control::measure(count);
   control::measure_selectors(6'000);
   return 0;

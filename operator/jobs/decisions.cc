@@ -64,7 +64,7 @@ DecisionContext Decisions::decision_context(const JobRecord& job) const {
 // Returns the account that the job asks for, "" if it asks for none or for one that does not exist.
 std::string Decisions::account_of(const JobRecord& job) const {
   const auto& accounts = parts_.policy.configuration().accounts;
-  const std::string& name = job.request.account;
+  const std::string& name = job.request->account;
   return std::ranges::any_of(accounts, [&](const auto& each) { return each.name == name; }) ? name
                                                                                             : "";
 }
@@ -94,7 +94,7 @@ void Decisions::on(const sched::Start& start, JobRecord& job) {
   DecisionContext context = decision_context(job);
   context.partition = scheduler_.names().partition_name(start.partition);
   context.succeeded = done_indexes(job.object->spec, job.wanted());
-  context.asked_limit = job.request.time_limit;
+  context.asked_limit = job.request->time_limit;
   // The slots follow, and not before: their names contain the number of the start, which the status
   // has just counted.
   take(job, status_after(start, std::move(job.wanted()), context));
@@ -137,7 +137,8 @@ void Decisions::on(const sched::End& end, JobRecord& job) {
     // find() and not peek(): a preemptor that has ended meanwhile may be put away, and its name is
     // still worth telling.
     // The preemptor may be gone by now; then the ending names none.
-    if (const JobRecord* preemptor = parts_.jobs.find(*end.preemptor)) {
+    if (JobRecord* preemptor = parts_.jobs.find(*end.preemptor)) {
+      if (preemptor->readiness_is_late()) parts_.jobs.mark(*preemptor, WriteUrgency::kCommit);
       context.preemptor = kube::JobReference{
           .ns = preemptor->key.ns, .name = preemptor->key.name, .uid = preemptor->object_uid()};
     }
@@ -162,7 +163,7 @@ void Decisions::on(const sched::End& end, JobRecord& job) {
 
 void Decisions::on(const sched::LimitChanged& change, JobRecord& job) {
   DecisionContext context = decision_context(job);
-  context.asked_limit = job.request.time_limit;
+  context.asked_limit = job.request->time_limit;
   take(job, status_after(change, std::move(job.wanted()), context));
 }
 
@@ -229,7 +230,7 @@ void Decisions::on(const sched::StateChange& change, JobRecord& job) {
 // An image that does not exist holds one task after the other, and each that is held has an entry
 // in the status of its array. When there are many, the next one would do no better.
 void Decisions::hold_array(JobRecord& array, const std::string& reason) {
-  if (array.request.hold || array.wanted().held) return;
+  if (array.request->hold || array.wanted().held) return;
   const auto held = std::ranges::count_if(
       array.array->tasks, [](const auto& each) { return each.second->wanted().held.has_value(); });
   if (held < kHeldTasksMax) return;

@@ -25,6 +25,10 @@ constexpr base::Duration kAvoidNode = std::chrono::seconds{60};
 constexpr base::Duration kApiBackoffFirst = std::chrono::minutes{1};
 constexpr base::Duration kApiBackoffMax = std::chrono::minutes{30};
 
+// So late the readiness is written at the latest for which nothing waits, while the API server has
+// more to do than it can.
+constexpr base::Duration kReadinessLate = std::chrono::minutes{2};
+
 // Nearly all starts take less; the condition Ready of one that does not says what it waits for.
 constexpr base::Duration kWaitTold = std::chrono::minutes{1};
 
@@ -48,6 +52,14 @@ void show_completing(JobRecord& job, base::Instant now) {
 }  // namespace
 
 void GangRunner::run(JobRecord& job) {
+  if (job.readiness_is_late()) {
+    const base::Instant latest = *job.start.late_readiness + kReadinessLate;
+    if (parts_.now < latest) {
+      parts_.jobs.set_timer(job, latest);
+    } else {
+      parts_.jobs.mark(job, WriteUrgency::kUrgent);
+    }
+  }
   if (job.wanted().ending) {
     run_ending(job);
   } else {
@@ -489,9 +501,10 @@ void GangRunner::leave_rotation(JobRecord& job, const std::string& why) {
 }
 
 // Reports the gang as ready. The commit point of readiness is marked before the scheduler hears of
-// it, because its answer may end victims, whose endings wait for that commit point.
-// Where no job is stopped for another there are no victims, and no timetable waits for it either:
-// it may be late.
+// it, because its answer may end victims, whose endings wait for that commit point. Where no job is
+// stopped for another there are no victims, and no timetable waits for it either: it only informs,
+// and the job's next write, such as its end, brings it along if that comes first. A leader that
+// does not find it stored sees by the pods that they are ready.
 void GangRunner::become_ready(JobRecord& job) {
   kube::JobStatus& wanted = job.wanted();
   job.set_condition(kube::kReady, kube::ConditionStatus::kTrue, "Settled", "all its pods run",
@@ -500,11 +513,14 @@ void GangRunner::become_ready(JobRecord& job) {
   // This start has succeeded, so the back-off of refused ones begins again.
   job.api_refusals = 0;
   const auto& nodes = job.start.nodes;
-  if (std::none_of(nodes.begin(), nodes.end(),
-                   [this](const std::string& node) { return parts_.nodes.takes_turns(node); })) {
-    job.start.late_readiness = parts_.now;
-  }
-  parts_.jobs.mark(job, WriteUrgency::kCommit);
+  const bool takes_turns = std::ranges::any_of(
+      nodes, [this](const std::string& node) { return parts_.nodes.takes_turns(node); });
+  if (!takes_turns) job.start.late_readiness = parts_.now;
+  // A controller, such as that of batch Jobs (AdoptedJobs), says in its own object what it sees.
+  const bool is_watched = kube::controller_of(job.object->metadata) != nullptr;
+  parts_.jobs.mark(job, takes_turns  ? WriteUrgency::kCommit
+                        : is_watched ? WriteUrgency::kUrgent
+                                     : WriteUrgency::kInforms);
   parts_.report.log("ready", job_fields(job));
   scheduler_.tell(sched::JobReady{job.id});
   show_times(job, scheduler_, parts_.now);

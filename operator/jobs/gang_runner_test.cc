@@ -65,21 +65,50 @@ TEST_F(GangRunnerTest, IsReadyWhenAllPodsHaveSettled) {
   EXPECT_TRUE(scheduler.view(job.id)->ready);
   EXPECT_EQ(says(job, kube::kReady), "True Settled");
   EXPECT_EQ(job.wanted().start_time, now);
-  EXPECT_TRUE(job.status.is_uncommitted());
+  EXPECT_NE(job.status.urgency(), WriteUrgency::kClean);
   gangs.run(job);
   EXPECT_EQ(events(), 0) << "once";
 }
 
-// It matters to others only where it may stop them.
+// It matters to others only where it may stop them. After two minutes it is no longer left to what
+// other writes leave.
 TEST_F(GangRunnerTest, ReadinessMayBeLateWhereNoJobTakesTurns) {
-  EXPECT_EQ(ready().start.late_readiness, now);
+  JobRecord& job = ready();
+  EXPECT_TRUE(job.readiness_is_late());
+  EXPECT_EQ(job.status.urgency(), WriteUrgency::kInforms);
+  gangs.run(job);
+  EXPECT_EQ(job.timer, now + minutes{2});
+  now += minutes{2};
+  gangs.run(job);
+  EXPECT_EQ(job.status.urgency(), WriteUrgency::kUrgent);
+}
+
+// A batch Job says how many of its pods are ready when that is stored of its kubegang Job.
+TEST_F(GangRunnerTest, ReadinessOfAJobThatAControllerHasMadeIsWrittenAsAState) {
+  kube::Job object = with_requeue(true);
+  object.metadata.owner_references.push_back({.kind = "Job", .name = "b", .controller = true});
+  const JobRecord& job = ready(object);
+  EXPECT_TRUE(job.readiness_is_late());
+  EXPECT_EQ(job.status.urgency(), WriteUrgency::kUrgent);
+}
+
+// So the two are one write.
+TEST_F(GangRunnerTest, AnEndDoesNotWaitForReadinessThatIsLate) {
+  JobRecord& job = ready();
+  job.erase_pod(job.start.slots[1].name);
+  gangs.run(job);
+  ASSERT_TRUE(job.wanted().ending.has_value());
+  EXPECT_EQ(says(job, kube::kReady), "True Settled");
+  EXPECT_TRUE(job.status.is_uncommitted());
 }
 
 // A node on which another job has been asked to stop needs its agent, and so this job's readiness
 // in time.
 TEST_F(GangRunnerTest, ReadinessIsNotLateWhereAJobMayHaveToBeStopped) {
   nodes.ask_to_stop("n2", "another");
-  EXPECT_FALSE(ready().start.late_readiness.has_value());
+  const JobRecord& job = ready();
+  EXPECT_FALSE(job.readiness_is_late());
+  EXPECT_TRUE(job.status.is_uncommitted());
 }
 
 // Step by step: 1. the ending is decided; 2. once it is stored, the other pod is deleted; 3. when

@@ -105,11 +105,12 @@ void JobBook::on_job(const std::shared_ptr<const kube::Job>& object, Seen& seen)
   }
   // Our own writes come back through the watch; only a version that we have not seen can
   // be another writer's.
-  if (!job.status.is_news(*object)) return;
+  if (!job.status.is_news(*object)) return job.status.share(object);
   seen.term = std::max(seen.term, object->status.term.value_or(0));
   if (!take_late(job, object->status)) seen.late = uid;
   // Another writer changed the status: the wanted one is written again.
   if (job.status.saw(*object)) mark(job, WriteUrgency::kUrgent);
+  job.status.share(object);
 }
 
 // No pod has a start that is undone in its name, but users may have seen its number: it is used up.
@@ -208,7 +209,8 @@ JobRecord& JobBook::make_task(JobRecord& array, int number, const kube::ArrayTas
   task.judge_again = false;  // its array is judged
   task.deleted = array.deleted;
   task.submitted = array.submitted;
-  task.request = request_of_task(array, number);
+  task.request = array.request;
+  take_terms(task, request_of_task(array, number));
   kube::Job object;
   object.metadata = array.object->metadata;
   if (stored != nullptr) object.status = kube::task_status(*stored, array.object->status);
@@ -248,6 +250,7 @@ JobRecord& JobBook::make_record(const std::shared_ptr<const kube::Job>& object,
   slot->pod_template = templates_.find(uid);
   if (slot->pod_template == nullptr) slot->pod_template = std::make_shared<const TemplateFacts>();
   slot->status = StatusMirror<kube::Job>{*object};
+  slot->status.share(object);
   if (object->spec.array) slot->array = std::make_unique<ArrayRecord>();
   if (id.number() != 0) set_id(*slot, id);
   return *slot;

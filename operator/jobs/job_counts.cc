@@ -13,7 +13,7 @@ std::optional<JobCounts::Place> JobCounts::place_of(const JobRecord& job) {
                                                                        : Kind::kRunning;
   // A waiting job names all its partitions; it is counted in the first, so that the sum is the
   // number of jobs.
-  return Place{kind, names.substr(0, names.find(',')), job.request.qos};
+  return Place{kind, names.substr(0, names.find(',')), job.request->qos};
 }
 
 void JobCounts::observe(const JobRecord& job) {

@@ -11,7 +11,9 @@ JobRecord job_in(const std::string& uid, kube::JobState state, const std::string
   JobRecord job;
   job.uid = uid;
   job.submitted = true;
-  job.request.qos = "normal";
+  auto request = std::make_shared<sched::JobRequest>();
+  request->qos = "normal";
+  job.request = std::move(request);
   job.wanted().state = state;
   job.wanted().partition = partition;
   if (state != kube::JobState::kPending) job.wanted().allocation.emplace();

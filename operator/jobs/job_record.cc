@@ -3,7 +3,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "api/wellknown.h"
+
 namespace control {
+
+std::shared_ptr<const sched::JobRequest> JobRecord::no_request() {
+  static const auto kNone = std::make_shared<const sched::JobRequest>();
+  return kNone;
+}
 
 // Takes the slots of a start that begins, or of one that a new leader has found. Pods may have come
 // before their slots are known.
@@ -110,6 +117,11 @@ const PodSlot* JobRecord::slot_named(const std::string& name) const {
   if (!is_adopted()) return find_slot(start.slots, name);
   const auto found = std::ranges::lower_bound(start.slots, name, {}, &PodSlot::name);
   return found != start.slots.end() && found->name == name ? &*found : nullptr;
+}
+
+bool JobRecord::readiness_is_late() const {
+  return start.late_readiness && kube::is_true(wanted().conditions, kube::kReady) &&
+         !kube::is_true(status.stored().conditions, kube::kReady);
 }
 
 // About the generation of the spec that is known now. Returns true if the condition has changed.

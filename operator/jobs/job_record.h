@@ -60,9 +60,9 @@ struct GangStart {
   // As the answer to the start's commit, or a read, has it, until its pods are made; empty: it has
   // to be read.
   kube::RawJson launch_template;
-  base::Rare<kube::JobBatch> launch_batch;  // comes and goes with it
-  std::optional<base::Duration> time_limit;    // with overTimeLimit; as its pods know it
-  base::Rare<DefaultsInForce> defaults;        // as its first pod got them
+  base::Rare<kube::JobBatch> launch_batch;   // comes and goes with it
+  std::optional<base::Duration> time_limit;  // with overTimeLimit; as its pods know it
+  base::Rare<DefaultsInForce> defaults;      // as its first pod got them
   // Indexes of slots whose pods' creation (or pinning) is under way, or waits in to_create.
   std::set<int> creating;
   base::Rare<PodsToCreate> to_create;
@@ -78,8 +78,7 @@ struct GangStart {
   bool has_step_secret = false;
   Attempts secret_tries{{.first = std::chrono::milliseconds{200}, .max = std::chrono::minutes{1}}};
   std::map<std::string, base::Instant> failing_since;
-  // Since when its readiness is to be written, where it may be late: nothing but its own end waits
-  // for it.
+  // Since when it is ready, where no job has to be stopped for another: readiness_is_late.
   std::optional<base::Instant> late_readiness;
   bool never_frozen = false;  // no timetable lists its pods (condition NeverFrozen)
   // It is not ready, and its pods may wait in init containers for each other: no timetable lists
@@ -169,7 +168,8 @@ struct JobRecord {
 
   // --- what the scheduler got, and from which spec: Wishes ---
   bool submitted = false;
-  sched::JobRequest request;
+  // Never null. Where they are equal it is the scheduler's own, and tasks have that of their array.
+  std::shared_ptr<const sched::JobRequest> request = no_request();
   // With the spec that was accepted last, to tell what changed: `object`, if that has the same.
   std::shared_ptr<const kube::Job> accepted;
   bool told_suspend = false;
@@ -233,8 +233,12 @@ struct JobRecord {
                      std::string message, base::Instant now);
   bool is_final() const { return wanted().state && kube::is_final(*wanted().state); }
   bool is_allocated() const { return !is_final() && wanted().allocation.has_value(); }
+  // Returns true if its pods are ready, nothing waits for the write that says so, and that is not
+  // stored yet.
+  bool readiness_is_late() const;
 
  private:
+  static std::shared_ptr<const sched::JobRequest> no_request();
   const PodSlot* slot_named(const std::string& name) const;
   bool is_done(const std::string& name, const kube::Pod& pod) const;
 };

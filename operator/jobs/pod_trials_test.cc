@@ -123,9 +123,14 @@ TEST_F(PodTrialsTest, TheSmallestPodOnANodeOfTheFirstPartition) {
   EXPECT_EQ(effect->slot.cpus, 1);
   EXPECT_EQ(effect->slot.memory, kube::Bytes{1 << 20});
   EXPECT_EQ(effect->options.kill_wait, seconds{7});
-  job.request.partitions = {"empty"};
+  const auto asks_for = [&](const std::string& partition) {
+    auto request = std::make_shared<sched::JobRequest>(*job.request);
+    request->partitions = {partition};
+    job.request = std::move(request);
+  };
+  asks_for("empty");
   EXPECT_FALSE(trial_of(job, configuration)) << "there is no node to name";
-  job.request.partitions = {"gone"};
+  asks_for("gone");
   EXPECT_FALSE(trial_of(job, configuration));
 }
 

@@ -219,8 +219,8 @@ sched::MemoryRequest PodWrites::memory_of(const JobRecord& job) const {
                                            &sched::PartitionConfig::name);
   const sched::PartitionConfig own =
       partition != configuration.partitions.end() ? *partition : sched::PartitionConfig{};
-  if (sched::memory_demand(configuration.cluster, own, job.request).mib_per_gpu > 0) return {};
-  return sched::memory_asked(job.request.memory, own.default_memory,
+  if (sched::memory_demand(configuration.cluster, own, *job.request).mib_per_gpu > 0) return {};
+  return sched::memory_asked(job.request->memory, own.default_memory,
                              configuration.cluster.default_memory);
 }
 

@@ -1,6 +1,7 @@
 #include "operator/jobs/task_wishes.h"
 
 #include <cstdint>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -80,12 +81,25 @@ std::map<int, sched::TaskTerms> terms_of_tasks(JobRecord& array) {
 }
 
 sched::JobRequest request_of_task(const JobRecord& array, int task) {
-  sched::JobRequest request = array.request;
+  sched::JobRequest request = *array.request;
   request.id = sched::JobId::of_task(array.id, task);
   request.array.reset();  // it is a job of its own
   const auto told = array.array->told_terms.find(task);
   if (told != array.array->told_terms.end()) told->second.apply_to(request);
   return request;
+}
+
+bool has_terms_of(const sched::JobRequest& a, const sched::JobRequest& b) {
+  return a.time_limit == b.time_limit && a.priority == b.priority && a.nice == b.nice;
+}
+
+void take_terms(JobRecord& task, const sched::JobRequest& from) {
+  if (has_terms_of(*task.request, from)) return;
+  auto request = std::make_shared<sched::JobRequest>(*task.request);
+  request->time_limit = from.time_limit;
+  request->priority = from.priority;
+  request->nice = from.nice;
+  task.request = std::move(request);
 }
 
 }  // namespace control

@@ -21,5 +21,9 @@ std::set<int> named_tasks(JobRecord& array);
 std::map<int, sched::TaskTerms> terms_of_tasks(JobRecord& array);
 // Returns the array's request with the terms of this task, as the scheduler got them.
 sched::JobRequest request_of_task(const JobRecord& array, int task);
+// Compares what may differ between the tasks of an array.
+bool has_terms_of(const sched::JobRequest& a, const sched::JobRequest& b);
+// Gives the task's request these terms, and nothing else.
+void take_terms(JobRecord& task, const sched::JobRequest& from);
 
 }  // namespace control

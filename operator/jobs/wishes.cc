@@ -32,17 +32,6 @@ bool must_end(const JobRecord& job) {
          job.object->metadata.deletion_timestamp.has_value();
 }
 
-// Compares what may differ between the tasks of an array.
-bool has_terms_of(const sched::JobRequest& a, const sched::JobRequest& b) {
-  return a.time_limit == b.time_limit && a.priority == b.priority && a.nice == b.nice;
-}
-
-void take_terms(sched::JobRequest& to, const sched::JobRequest& from) {
-  to.time_limit = from.time_limit;
-  to.priority = from.priority;
-  to.nice = from.nice;
-}
-
 void note_terms(ArrayRecord& array, int task, const sched::TaskTerms& terms) {
   if (terms == sched::TaskTerms{}) {
     array.told_terms.erase(task);
@@ -149,7 +138,7 @@ void Wishes::tell_tasks(JobRecord& array) {
       if (task == nullptr || !task->wanted().ending) scheduler_.tell(sched::Cancel{id});
       continue;
     }
-    const bool of_array = array.request.hold;
+    const bool of_array = array.request->hold;
     // The array may be held because it is suspended.
     const bool goes_on = wish.suspend && !*wish.suspend;
     const bool hold =
@@ -175,7 +164,7 @@ void Wishes::tell_terms(JobRecord& array) {
     if (!record.all.contains(number) || !record.is_open(number)) continue;
     JobRecord* const task = parts_.jobs.peek(sched::JobId::of_task(array.id, number));
     const sched::JobRequest before =
-        task != nullptr ? task->request : request_of_task(array, number);
+        task != nullptr ? *task->request : request_of_task(array, number);
     note_terms(record, number, wished);
     sched::JobRequest request = request_of_task(array, number);
     if (has_terms_of(before, request)) continue;
@@ -184,7 +173,7 @@ void Wishes::tell_terms(JobRecord& array) {
     if (held != record.told_holds.end()) request.hold = held->second;
     if (task != nullptr) {
       request.suspend = task->told_suspend;
-      take_terms(task->request, request);
+      take_terms(*task, request);
     }
     scheduler_.tell(sched::Update{std::move(request)});
   }
@@ -253,7 +242,7 @@ void Wishes::judge(JobRecord& job) {
       translate_job(*job.object, *job.pod_template, job.id, *job.wanted().submit_time,
                     context_of(job, parts_.policy, parts_.nodes));
   // A job that has nodes has no open dependencies.
-  Predecessors predecessors{.dependency = job.request.dependency, .known = {}, .problems = {}};
+  Predecessors predecessors{.dependency = job.request->dependency, .known = {}, .problems = {}};
   if (verdict.request) {
     if (!job.is_allocated()) predecessors = find_predecessors(parts_.jobs, job);
     verdict.request->dependency = predecessors.dependency;
@@ -296,12 +285,12 @@ void Wishes::tell_update(JobRecord& job, sched::JobRequest request,
   // last, although the scheduler takes only the time limit and the priority of an Update of a job
   // with nodes. A requeued job gets the rest all the same: its requeue gives it a new submit time
   // (status_after), so the two differ when it is judged again.
-  if (job.request == request) return;
+  if (*job.request == request) return;
   // The hold as the scheduler knows it, before the request is replaced.
-  const bool held = job.request.hold;
-  if (job.request.dependency != request.dependency) show_terms(job, request.dependency);
-  job.request = std::move(request);
-  sched::Update update{job.request, known};
+  const bool held = job.request->hold;
+  if (job.request->dependency != request.dependency) show_terms(job, request.dependency);
+  job.request = std::make_shared<const sched::JobRequest>(std::move(request));
+  sched::Update update{*job.request, known};
   if (job.array) {
     // The terms of single tasks go with it: for an instant without a longer limit of its own, a
     // task would be ended.
@@ -315,13 +304,14 @@ void Wishes::tell_update(JobRecord& job, sched::JobRequest request,
       note_terms(record, number, own == update.tasks.end() ? sched::TaskTerms{} : own->second);
     }
     for (const auto& [number, task] : record.tasks) {
-      take_terms(task->request, request_of_task(job, number));
+      take_terms(*task, request_of_task(job, number));
     }
   }
   // An Update never takes a hold back, so both directions are sent as events of their own.
   scheduler_.tell(std::move(update));
-  if (job.request.hold != held) {
-    if (job.request.hold) {
+  share_request(job);
+  if (job.request->hold != held) {
+    if (job.request->hold) {
       scheduler_.tell(sched::Hold{.job = job.id});
     } else {
       scheduler_.tell(sched::Release{job.id});
@@ -344,8 +334,8 @@ void Wishes::hold_rest(JobRecord& array, const std::vector<std::string>& problem
 // Ends the holds by the system. A hold in its spec stays, as it would with the next leader.
 void Wishes::release_all(JobRecord& job) {
   scheduler_.tell(sched::Release{job.id});
-  const bool is_held = job.request.hold || (job.array && job.array->waits_for_mend);
-  if (is_held) scheduler_.tell(sched::Hold{.job = job.id, .by_admin = !job.request.hold});
+  const bool is_held = job.request->hold || (job.array && job.array->waits_for_mend);
+  if (is_held) scheduler_.tell(sched::Hold{.job = job.id, .by_admin = !job.request->hold});
   tell_tasks_again(job);
 }
 
@@ -355,7 +345,7 @@ void Wishes::tell_tasks_again(JobRecord& job) {
   if (!job.array) return;
   // Each hold that was sent is sent once more: whether it still counts is not known.
   for (auto& [number, held] : job.array->told_holds) {
-    held = !wish_for(job, number).hold.value_or(job.request.hold);
+    held = !wish_for(job, number).hold.value_or(job.request->hold);
   }
   job.array->told_generation = -1;
   parts_.jobs.touch(job.uid);
@@ -365,7 +355,7 @@ std::vector<std::string> Wishes::problems_of_change(const JobRecord& job, const 
                                                     const Predecessors& predecessors) const {
   auto problems = check_change(job.basis(), job.object->spec, has_nodes(job));
   std::ranges::copy(predecessors.problems, std::back_inserter(problems));
-  if (verdict.request && predecessors.dependency != job.request.dependency) {
+  if (verdict.request && predecessors.dependency != job.request->dependency) {
     auto circle = scheduler_.names().refused_dependency(*verdict.request);
     if (circle) problems.push_back("spec.dependency: " + *std::move(circle));
   }
@@ -484,12 +474,18 @@ void Wishes::show_terms(JobRecord& job, const sched::Dependency& dependency) {
   parts_.jobs.mark(job, WriteUrgency::kUrgent);
 }
 
+// Keeps no copy of the request that the scheduler has.
+void Wishes::share_request(JobRecord& job) {
+  const auto view = scheduler_.view(job.id);
+  if (view && *view->facts->request == *job.request) job.request = view->facts->request;
+}
+
 void Wishes::submit(JobRecord& job, sched::JobRequest request, std::vector<sched::KnownJob> known) {
   job.submitted = true;
   show_terms(job, request.dependency);
-  job.request = std::move(request);
+  job.request = std::make_shared<const sched::JobRequest>(std::move(request));
   // A Submit carries the suspension with it; it is not sent as an event of its own.
-  job.told_suspend = job.request.suspend;
+  job.told_suspend = job.request->suspend;
   kube::JobStatus& wanted = job.wanted();
   wanted.state = kube::JobState::kPending;
   wanted.reason.clear();
@@ -505,7 +501,8 @@ void Wishes::submit(JobRecord& job, sched::JobRequest request, std::vector<sched
   // The pods of an adopted gang exist already, so the API server has taken them.
   if (!job.is_adopted()) trials_.add(job.uid);
   parts_.report.log("job submitted", job_fields(job));
-  scheduler_.tell(sched::Submit{job.request, std::move(known)});
+  scheduler_.tell(sched::Submit{*job.request, std::move(known)});
+  share_request(job);
   show_priority(job, scheduler_);
 }
 
@@ -614,7 +611,7 @@ void Wishes::judge_waiting() {
 void Wishes::judge_classes(const std::set<NodeClasses::Names>& outdated) {
   if (outdated.empty()) return;
   parts_.jobs.for_each_unfinished([&](JobRecord& job) {
-    if (outdated.contains(job.request.unusable_nodes)) judge_later(job);
+    if (outdated.contains(job.request->unusable_nodes)) judge_later(job);
   });
 }
 

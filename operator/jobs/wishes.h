@@ -55,6 +55,7 @@ class Wishes {
   std::vector<std::string> problems_of_change(const JobRecord& job, const JobVerdict& verdict,
                                               const Predecessors& predecessors) const;
   void show_terms(JobRecord& job, const sched::Dependency& dependency);
+  void share_request(JobRecord& job);
   void submit(JobRecord& job, sched::JobRequest request, std::vector<sched::KnownJob> known);
   void end_refused(JobRecord& job);
   void refuse_change(JobRecord& job, const std::vector<std::string>& problems,

@@ -131,7 +131,7 @@ TEST_F(WishesTest, AChangeOfAWaitingJobIsTold) {
   JobRecord& job = submitted();
   wishes.heed(see_changed(job, [](kube::JobSpec& spec) { spec.resources.nodes->min = 1; }));
   EXPECT_EQ(events(), 1);
-  EXPECT_EQ(job.request.min_nodes, 1);
+  EXPECT_EQ(job.request->min_nodes, 1);
   EXPECT_EQ(job.wanted().observed_generation, 2);
 }
 
@@ -143,7 +143,7 @@ TEST_F(WishesTest, AChangeThatARunningJobCannotMakeIsRefusedAndLeavesItAsItWas) 
   EXPECT_EQ(events(), 0);
   EXPECT_EQ(told(), "ChangeRefused");
   EXPECT_EQ(says(job, kube::kAccepted), "False ChangeRefused");
-  EXPECT_EQ(job.request.min_nodes, 2);
+  EXPECT_EQ(job.request->min_nodes, 2);
   EXPECT_EQ(job.basis().resources.nodes->min, 2);
   wishes.heed(see_changed(job, [](kube::JobSpec& spec) { spec.resources.nodes->min = 2; }));
   EXPECT_EQ(says(job, kube::kAccepted), "True Accepted") << "taken back";

@@ -82,6 +82,8 @@ void ControlLoop::answered(StatusPatched<T>&& outcome) {
     // The answer to a patch is the whole object: the pod template that the informers drop comes
     // with it.
     if (outcome.result.ok()) pod_writes_.keep_template(*outcome.result, outcome.uid);
+    // The watch may have shown it before.
+    if (JobRecord* job = jobs_.peek(outcome.uid)) job->status.share(job->object);
     tasks_answered(outcome);
   }
 }

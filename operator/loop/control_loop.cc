@@ -198,9 +198,7 @@ void ControlLoop::reconcile(JobRecord& job) {
   if (!job.is_allocated()) return;
   // The gate opens when the job's last commit point is stored. Before that a crash would leave pods
   // that were killed for an ending that no status knows.
-  if (gate_.may_delete_pods(job.uid)) return gangs_.run(job);
-  // Whatever its pods or its user say now waits for its readiness.
-  if (job.start.late_readiness && *job.start.late_readiness < now_) statuses_.hurry(job);
+  if (gate_.may_delete_pods(job.uid)) gangs_.run(job);
 }
 
 // It has neither number nor pods, and the scheduler never hears of it. `job` may be gone

@@ -314,8 +314,12 @@ void ControlLoop::take_plans() {
     // The instants of a clock that is off may be hours away for the agents, which would let the
     // gang of the plan's first entry run until then. Slots are counted by each clock alike.
     if (!ends_by_time_) plan.timetable.plan.clear();
-    timetables_.want(plan, scheduler_.names().node_name(plan.node),
-                     [this](sched::JobId id) { return listed_job(jobs_.find(id)); });
+    // A job that a timetable lists takes turns, and these begin with its readiness (rule 1).
+    timetables_.want(plan, scheduler_.names().node_name(plan.node), [this](sched::JobId id) {
+      JobRecord* job = jobs_.find(id);
+      if (job != nullptr && job->readiness_is_late()) jobs_.mark(*job, WriteUrgency::kCommit);
+      return listed_job(job);
+    });
   }
 }
 

@@ -51,6 +51,16 @@ JobVerdict verdict_of_task(const JobRecord& array, const JobRecord& task,
   return verdict;
 }
 
+// Shares the request of the array with a task that has no terms of its own, as the scheduler does
+// when it splits one off.
+void share_request(const JobRecord& array, sched::JobFacts& task) {
+  sched::JobRequest same = *array.request;
+  same.id = task.id;
+  same.submit_time = task.submit_time;
+  same.array.reset();
+  if (same == *task.request) task.request = array.request;
+}
+
 // 0 is the priority of a held job, which the hold says by itself. `array`: of a task, whose own
 // priority the status of its array does not have.
 sched::Priority stored_priority(const kube::JobStatus& status, const sched::JobRequest& request,
@@ -263,8 +273,8 @@ std::optional<sched::JobFacts> ControlLoop::restored_job(JobRecord& job,
   sched::JobFacts restored = sched::JobFacts::of(std::move(request));
   if (job.array) restored.array = restored_array(*job.array);
   restored.terms = stored_terms(job.object->spec, status);
-  restored.priority =
-      stored_priority(status, *restored.request, job.task ? &jobs_.array_of(job).request : nullptr);
+  restored.priority = stored_priority(status, *restored.request,
+                                      job.task ? jobs_.array_of(job).request.get() : nullptr);
   restored.has_begun = status.starts.value_or(0) > 0;
   restored.restarts = static_cast<int>(status.restarts.value_or(0));
   restored.node_failures = static_cast<int>(status.node_failures.value_or(0));
@@ -278,7 +288,8 @@ std::optional<sched::JobFacts> ControlLoop::restored_job(JobRecord& job,
   }
   job.submitted = true;
   // Later wishes are compared with what is sent now (Wishes).
-  job.request = *restored.request;
+  if (job.task) share_request(jobs_.array_of(job), restored);
+  job.request = restored.request;
   job.accept_spec();
   // The spec may have changed while there was no leader: the loop judges it like any change.
   job.judge_again = !job.task;
@@ -290,7 +301,7 @@ std::optional<sched::JobFacts> ControlLoop::restored_job(JobRecord& job,
     }
     restore_claim(job, restored);
     forget_plan(job);
-    job.told_suspend = job.request.suspend;
+    job.told_suspend = job.request->suspend;
   } else {
     restore_allocated(job, restored);
   }

@@ -21,6 +21,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -79,7 +80,7 @@ class Mirror {
   const kube::ObjectKey& key() const { return key_; }
   const std::string& uid() const { return uid_; }
   const std::string& version() const { return version_; }
-  const Value& stored() const { return stored_; }
+  const Value& stored() const { return *stored_; }
   bool exists() const { return exists_; }
   // Returns true if `object` (of a watch) is newer than the known one; only then saw() takes it.
   bool is_news(const T& object) const {
@@ -90,16 +91,23 @@ class Mirror {
   // Returns true if another writer has changed what is stored.
   bool saw(const T& object) {
     if (!is_news(object)) return false;
-    const bool changed = !exists_ || !(stored_ == object.*kPart);
+    const bool changed = !exists_ || !(*stored_ == object.*kPart);
     take(object);
     return changed;
+  }
+  // Keeps no copy beside this object, which is kept anyway, if it says what is stored.
+  void share(const std::shared_ptr<const T>& object) {
+    const Value* const same = &((*object).*kPart);
+    const bool is_newest =
+        object->metadata.uid == uid_ && object->metadata.resource_version == version_;
+    if (is_newest && *stored_ == *same) stored_ = std::shared_ptr<const Value>{object, same};
   }
   void saw_gone() {
     exists_ = false;
     gone_in_flight_ = is_in_flight();
   }
   // Exactly this is stored, whatever its encoding rounds.
-  void know_stored(Value value) { stored_ = std::move(value); }
+  void know_stored(Value value) { stored_ = std::make_shared<const Value>(std::move(value)); }
 
   // --- the write ---
   bool is_in_flight() const { return attempts_.is_under_way(); }
@@ -112,6 +120,8 @@ class Mirror {
   void rest_until(base::Instant at) { attempts_.rest_until(at); }
   // Returns when it was last written only to inform.
   base::Instant informed_at() const { return informed_at_; }
+  // Counts the write that begins now as one that informs, whatever else it says.
+  void informs(base::Instant now) { informed_at_ = now; }
   // True if a commit point has not reached the API server yet.
   bool is_uncommitted() const {
     return (exists_ || kIfGone == IfGone::kCreate) &&
@@ -176,18 +186,22 @@ class Mirror {
   }
 
  private:
+  static std::shared_ptr<const Value> nothing() {
+    static const auto kNothing = std::make_shared<const Value>();
+    return kNothing;
+  }
   void take(const T& object) {
     key_ = kube::key_of(object.metadata);
     uid_ = object.metadata.uid;
     version_ = object.metadata.resource_version;
-    stored_ = object.*kPart;
+    stored_ = std::make_shared<const Value>(object.*kPart);
     exists_ = true;
   }
 
   kube::ObjectKey key_;
   std::string uid_, version_;
   bool exists_ = false;
-  Value stored_{};
+  std::shared_ptr<const Value> stored_ = nothing();  // never null
   Value wanted_{};
   WriteUrgency urgency_ = WriteUrgency::kClean;
   WriteUrgency in_flight_ = WriteUrgency::kClean;  // of the write under way

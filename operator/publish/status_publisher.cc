@@ -25,7 +25,9 @@ bool waits_for_itself(const kube::JobStatus& task, const kube::JobStatus& array)
 // Returns which commit point the write is, from the state that it writes: names for logs, tests and
 // crash points.
 WritePoint status_point(const JobRecord& job) {
-  if (job.status.urgency() != WriteUrgency::kCommit) return WritePoint::kStatus;
+  if (job.status.urgency() != WriteUrgency::kCommit) {
+    return job.readiness_is_late() ? WritePoint::kReady : WritePoint::kStatus;
+  }
   const kube::JobStatus& wanted = job.wanted();
   if (job.is_final()) return WritePoint::kFinal;
   if (!job.is_allocated()) return wanted.claim ? WritePoint::kClaim : WritePoint::kRequeued;
@@ -75,12 +77,9 @@ void show_undone_starts(const ArrayRecord& record, kube::ArrayStatus& shown) {
   std::ranges::sort(shown.tasks, {}, &kube::ArrayTask::task);
 }
 
-// The part of the room that is kept for writes other than awaited commit points: one in this many.
-// Without it a suspended job would never be shown as suspended under a constant stream of starts.
-// Readiness may as well be written when the stream is over: a start and its pod are two writes,
-// and this would be a third.
+// The part of the room that is kept for writes other than commit points: one in this many. Without
+// it a suspended job would never be shown as suspended under a constant stream of starts.
 constexpr std::size_t kStatesShare = 4;
-constexpr std::size_t kLateShare = 16;
 
 std::size_t share_of(const WaitingLine& line, std::size_t room, std::size_t share) {
   return std::min(line.size(), (room + share - 1) / share);
@@ -113,10 +112,16 @@ base::Instant informs_at(const StatusMirror<T>& mirror) {
   return std::max(mirror.due(), mirror.informed_at() + kPeriod);
 }
 
-template <typename T>
-bool may_inform(const StatusMirror<T>& mirror, base::Instant now) {
+// That a job runs is worth more than why it has waited, which may have been said just before.
+base::Instant informs_at(const JobRecord& job) {
+  return job.readiness_is_late() ? job.status.due() : informs_at(job.status);
+}
+
+// `informer`: of what its rest is known: a mirror, or a job.
+template <typename Informer, typename T>
+bool may_inform(const Informer& informer, const StatusMirror<T>& mirror, base::Instant now) {
   return mirror.urgency() == WriteUrgency::kInforms && mirror.may_write(now) &&
-         informs_at(mirror) <= now;
+         informs_at(informer) <= now;
 }
 
 // Returns true if the job waited for nothing but the start of the other one, and that is stored.
@@ -234,16 +239,7 @@ void StatusPublisher::form_lines(base::Instant now) {
 }
 
 WaitingLine& StatusPublisher::line_of(const JobRecord& job) {
-  if (job.status.urgency() != WriteUrgency::kCommit) return states_;
-  const bool is_late = job.start.late_readiness && status_point(job) == WritePoint::kReady;
-  return is_late ? late_ : commits_;
-}
-
-// The readiness of a job that nothing waits for was put behind other writes. Now something does:
-// its pods or its user say something that must not overtake it.
-void StatusPublisher::hurry(JobRecord& job) {
-  job.start.late_readiness.reset();
-  look_again(job.uid);
+  return job.status.urgency() == WriteUrgency::kCommit ? commits_ : states_;
 }
 
 // A job that was marked again may stand in several lines, or have been written from another.
@@ -270,10 +266,8 @@ std::vector<Effect> StatusPublisher::due(base::Instant now, std::int64_t term, s
   std::vector<Effect> effects;
   form_lines(now);
   const std::size_t of_states = share_of(states_, room, kStatesShare);
-  const std::size_t of_late = share_of(late_, room - of_states, kLateShare);
-  write_from(commits_, room - of_states - of_late, now, term, effects);
+  write_from(commits_, room - of_states, now, term, effects);
   write_from(states_, effects.size() + of_states, now, term, effects);
-  write_from(late_, effects.size() + of_late, now, term, effects);
   // Statuses of partitions and the like are few and do not take from the room of jobs.
   // A status that says only counts is left to the budget (due_informing_policies).
   policy_.for_each_status([&](WritePoint point, auto& mirror) {
@@ -287,13 +281,14 @@ std::vector<Effect> StatusPublisher::due_rest(base::Instant now, std::int64_t te
                                               std::size_t room) {
   std::vector<Effect> effects;
   write_from(states_, room, now, term, effects);
-  write_from(late_, room, now, term, effects);
   return effects;
 }
 
 PatchStatus<kube::Job> StatusPublisher::write(JobRecord& job, base::Instant now,
                                               std::int64_t term) {
   const WritePoint point = status_point(job);
+  // It has the run time, too.
+  if (job.readiness_is_late()) job.status.informs(now);
   JobRecord& whole = job.task ? jobs_.array_of(job) : job;
   if (whole.array && !has_stored_end(whole)) gather_tasks(whole, now);
   // Every write carries the term, so that the CRD refuses those of a leader that was replaced.
@@ -359,14 +354,14 @@ void StatusPublisher::gather_tasks(JobRecord& array, base::Instant now) {
 // has written: then nothing is written.
 void StatusPublisher::queue_informing(JobRecord& job, base::Instant now) {
   if (!says_something(job)) return job.status.unmark();
-  budget_.queue({job.wanted().priority.value_or(0), job.id, job.uid}, informs_at(job.status), now);
+  budget_.queue({job.wanted().priority.value_or(0), job.id, job.uid}, informs_at(job), now);
 }
 
 // There are few of them, so they come before jobs.
 std::vector<Effect> StatusPublisher::due_informing_policies(base::Instant now) {
   std::vector<Effect> effects;
   policy_.for_each_status([&](WritePoint point, auto& mirror) {
-    if (!budget_.has_one() || !may_inform(mirror, now)) return;
+    if (!budget_.has_one() || !may_inform(mirror, mirror, now)) return;
     budget_.spend_one();
     effects.emplace_back(patch_of(point, mirror, now));
   });
@@ -387,7 +382,8 @@ std::vector<Effect> StatusPublisher::due_informing_jobs(base::Instant now, std::
     const auto uid = budget_.take_first();
     if (!uid) break;
     JobRecord* job = jobs_.peek(*uid);
-    if (job == nullptr || !may_inform(job->status, now)) continue;  // said meanwhile, or later
+    // Said meanwhile, or later.
+    if (job == nullptr || !may_inform(*job, job->status, now)) continue;
     if (!may_write_now(*job, now)) {  // its array is being written, or rests
       budget_.queue({job->wanted().priority.value_or(0), job->id, job->uid},
                     now + InformBudget::kLookAgain, now);

@@ -3,9 +3,9 @@
 // each partition, QOS and the like once in 5 s.
 //
 // While the API server is slow there is not room for all of them. Then commit points go first,
-// since timetables and pods wait for them; base states have a quarter of the room, readiness for
-// which nothing waits a sixteenth, and both what others leave. Each job's turn comes in the order
-// in which it was marked, and what is written is what is true then.
+// since timetables and pods wait for them; base states have a quarter of the room, and what others
+// leave. Each job's turn comes in the order in which it was marked, and what is written is what is
+// true then.
 #pragma once
 
 #include <cstddef>
@@ -48,15 +48,13 @@ class StatusPublisher {
   // Returns the writes that go out at once: policies, and of the jobs no more than there is `room`
   // for. `term`: of this leader.
   std::vector<Effect> due(base::Instant now, std::int64_t term, std::size_t room);
-  // Base states and late readiness for which there is room after everything else.
+  // Base states for which there is room after everything else.
   std::vector<Effect> due_rest(base::Instant now, std::int64_t term, std::size_t room);
   // Return the writes that only inform: policies, then jobs, the head of the queue first.
   std::vector<Effect> due_informing_policies(base::Instant now);
   std::vector<Effect> due_informing_jobs(base::Instant now, std::int64_t term);
   // Call when an answer came for this job's status: what it has to say by now is looked at.
   void look_again(const std::string& job_uid) { jobs_to_write_.insert(job_uid); }
-  // Something waits for the job's readiness, which might be late until now.
-  void hurry(JobRecord& job);
   base::Instant next_due(base::Instant now) const;
 
  private:
@@ -83,8 +81,7 @@ class StatusPublisher {
   InformBudget& budget_;
   TaskEnds& ends_;
   std::set<std::string> jobs_to_write_;  // UIDs; of those that may need to be written at once
-  // UIDs; of those that have to be, for want of room. `late_`: readiness for which nothing waits.
-  WaitingLine commits_, states_, late_;
+  WaitingLine commits_, states_;         // UIDs; of those that have to be, for want of room
 };
 
 }  // namespace control

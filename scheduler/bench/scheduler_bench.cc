@@ -526,6 +526,40 @@ BENCHMARK(memory_of_array)
     ->Iterations(1)
     ->Unit(benchmark::kMillisecond);
 
+// Heap for each edge of a graph of so many jobs that are held, each of which waits for the four
+// before it, beside that of jobs that wait for none.
+void memory_of_graph(benchmark::State& state) {
+  constexpr int kEdges = 4;
+  const auto jobs = static_cast<int>(state.range(0));
+  const auto heap_of = [&](int edges) {
+    const double before = heap_mib();
+    World world{busy_setup(jobs, false), Timing::kOwn};
+    Stopwatch stopwatch{state};
+    stopwatch.measure([&] {
+      for (int i = 1; i <= jobs; ++i) {
+        JobRequest request = busy_job(false);
+        request.hold = true;
+        for (int other = std::max(1, i - edges); other < i; ++other) {
+          request.dependency.terms.push_back(
+              {.kind = DependencyKind::kAfterOk, .job = JobId{other}});
+        }
+        world.submit(std::move(request));
+      }
+    });
+    return heap_mib() - before;
+  };
+  for (auto _ : state) {
+    const double of_jobs = heap_of(0);
+    state.counters["bytes_per_edge"] = (heap_of(kEdges) - of_jobs) * (1 << 20) / (jobs * kEdges);
+  }
+}
+BENCHMARK(memory_of_graph)
+    ->Name("MemoryGraph")
+    ->Arg(100000)
+    ->UseManualTime()
+    ->Iterations(1)
+    ->Unit(benchmark::kMillisecond);
+
 }  // namespace
 }  // namespace bench
 
