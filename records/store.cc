@@ -12,9 +12,9 @@
 namespace records {
 namespace {
 
-// 2: what a run has used. 3: when a row was changed. A version has more columns than the one
-// before, and else the same.
-constexpr std::int64_t kVersion = 3;
+// 2: what a run has used. 3: when a row was changed. 4: indexes of times have both ends. A version
+// has more columns than the one before, and else the same.
+constexpr std::int64_t kVersion = 4;
 constexpr std::int64_t kNoEnd = std::numeric_limits<std::int64_t>::max();
 
 // The key of a record. NULLs differ from each other in an index, so a job that is not an array
@@ -139,6 +139,16 @@ constexpr const char* kSequenceColumn = "sequence INTEGER NOT NULL DEFAULT 0";
 // By which others know this database from one that takes its place.
 constexpr const char* kIdentityColumn = "identity TEXT NOT NULL DEFAULT ''";
 constexpr const char* kChangedIndex = "CREATE INDEX record_changed ON record (changed)";
+// A question about a time reads the rows that had ended after its beginning, in the order of their
+// ends. Most of them were submitted after its end: the index itself says that, and of ten years no
+// more rows are read than there are in the time.
+std::string indexes_of_times() {
+  const std::string end = kEnd;
+  return "CREATE INDEX record_end ON record (" + end + ", submitTime);" +
+         "CREATE INDEX record_user ON record (user, " + end + ", submitTime);" +
+         "CREATE INDEX record_namespace ON record (namespace, " + end + ", submitTime);";
+}
+
 constexpr const char* kSetIdentity = "UPDATE about SET identity = lower(hex(randomblob(16)))";
 
 std::string schema() {
@@ -146,12 +156,8 @@ std::string schema() {
   for (const auto& column : columns()) {
     table += ", " + column.name + (column.is_text ? " TEXT NOT NULL" : " INTEGER");
   }
-  const std::string end = kEnd;
   return table + ", " + kChangedColumn + ");" + kChangedIndex + ";" +
-         "CREATE UNIQUE INDEX record_key ON record (" + kKey + ");" +
-         "CREATE INDEX record_end ON record (" + end + ");" +
-         "CREATE INDEX record_user ON record (user, " + end + ");" +
-         "CREATE INDEX record_namespace ON record (namespace, " + end + ");" +
+         "CREATE UNIQUE INDEX record_key ON record (" + kKey + ");" + indexes_of_times() +
          "CREATE INDEX record_job ON record (jobID);" +
          "CREATE INDEX record_array ON record (arrayID) WHERE arrayID IS NOT NULL;" +
          "CREATE TABLE about (since INTEGER NOT NULL, " + kSequenceColumn + ", " + kIdentityColumn +
@@ -209,6 +215,12 @@ base::Status migrate(Database& database, std::int64_t version) {
                           "; ALTER TABLE about ADD COLUMN " + kSequenceColumn +
                           "; ALTER TABLE about ADD COLUMN " + kIdentityColumn + "; " +
                           kChangedIndex + "; " + kSetIdentity);
+  }
+  if (status && version < 4) {
+    status = database.run(
+        "DROP INDEX record_end; DROP INDEX record_user; "
+        "DROP INDEX record_namespace; " +
+        indexes_of_times());
   }
   if (status) status = database.run("DROP VIEW job");
   if (status) status = database.run(kView);

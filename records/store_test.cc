@@ -383,6 +383,17 @@ TEST_F(StoreTest, ARunBeforeIsNotChargedWithTheLast) {
   EXPECT_EQ(records[1].user_cpu, std::chrono::seconds{9});
 }
 
+// The text of each.
+std::vector<std::string> indexes_of(const Database& database) {
+  auto rows = database.prepare(
+      "SELECT sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL ORDER BY name");
+  std::vector<std::string> all;
+  for (auto has_row = rows->step(); has_row && *has_row; has_row = rows->step()) {
+    all.push_back(rows->text(0));
+  }
+  return all;
+}
+
 TEST_F(StoreTest, ADatabaseOfAnEarlierVersionGetsTheNewColumns) {
   std::ifstream text{KUBEGANG_SOURCE_DIR "/records/testing/version_1.sql"};
   const std::string sql{std::istreambuf_iterator<char>{text}, {}};
@@ -415,6 +426,7 @@ TEST_F(StoreTest, ADatabaseOfAnEarlierVersionGetsTheNewColumns) {
   ASSERT_TRUE(fresh.ok());
   const char* const count = "SELECT count(*) FROM pragma_table_info('record')";
   EXPECT_EQ(*database->integer(count), *fresh->integer(count));
+  EXPECT_EQ(indexes_of(*database), indexes_of(*fresh));
 }
 
 TEST_F(StoreTest, ADatabaseOfANewerVersionIsRefused) {
