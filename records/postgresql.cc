@@ -65,10 +65,12 @@ void make_tables(pqxx::work& work) {
 
 // The columns that are missing, empty, and this version's view.
 void migrate(pqxx::work& work) {
+  std::string added;
   for (const Column& column : columns()) {
-    work.exec("ALTER TABLE record ADD COLUMN IF NOT EXISTS " + name_of(column) +
-              (column.is_text ? " text NOT NULL DEFAULT ''" : " bigint"));
+    added += (added.empty() ? "" : ", ") + std::string{"ADD COLUMN IF NOT EXISTS "} +
+             name_of(column) + (column.is_text ? " text NOT NULL DEFAULT ''" : " bigint");
   }
+  work.exec("ALTER TABLE record " + added);
   work.exec(std::string{"CREATE UNIQUE INDEX IF NOT EXISTS record_key ON record ("} + kKey + ")");
   work.exec("CREATE INDEX IF NOT EXISTS record_end ON record (endTime)");
   work.exec("CREATE INDEX IF NOT EXISTS record_user ON record (\"user\", endTime)");

@@ -3,12 +3,17 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <signal.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <pqxx/pqxx>
 #include <thread>
@@ -36,6 +41,8 @@ std::optional<fs::path> find_programs() {
   }
   return std::nullopt;
 }
+
+constexpr const char* kSocket = ".s.PGSQL.5432";
 
 // A server with a socket in its own folder, and no port.
 class Server {
@@ -75,7 +82,11 @@ class Server {
     ::waitpid(*pid_, nullptr, 0);
     pid_.reset();
   }
-  std::string url() const { return "host=" + folder_.string() + " user=records dbname=postgres"; }
+  static std::string url_at(const fs::path& folder) {
+    return "host=" + folder.string() + " user=records dbname=postgres";
+  }
+  std::string url() const { return url_at(folder_); }
+  fs::path socket() const { return folder_ / kSocket; }
   pqxx::result ask(const std::string& sql) const {
     pqxx::connection connection{url()};
     pqxx::work work{connection};
@@ -115,6 +126,90 @@ class Server {
 
   const fs::path programs_, folder_;
   std::optional<::pid_t> pid_;
+};
+
+// Whether the server has got the write at which it is killed.
+enum class Write { kIsLost, kIsAnsweredInVain };
+
+// Passes on what a client and a server say to each other, until the client's write number `at`:
+// there the server is killed, and the client loses its connection. What comes later is passed on.
+class DeadlyPoint {
+ public:
+  DeadlyPoint(const fs::path& folder, Server& server, int at, Write write)
+      : server_{server}, at_{at}, write_{write} {
+    fs::create_directories(folder);
+    fs::remove(folder / kSocket);
+    listening_ = ::socket(AF_UNIX, SOCK_STREAM, 0);
+    const ::sockaddr_un address = address_of(folder / kSocket);
+    EXPECT_EQ(::bind(listening_, as_any(address), sizeof address), 0);
+    EXPECT_EQ(::listen(listening_, 8), 0);
+    thread_ = std::jthread{[this](std::stop_token stop) {
+      while (!stop.stop_requested()) {
+        if (is_readable(listening_)) serve(::accept(listening_, nullptr, nullptr), stop);
+      }
+    }};
+  }
+  ~DeadlyPoint() {
+    thread_.request_stop();
+    thread_.join();
+    ::close(listening_);
+  }
+  DeadlyPoint(const DeadlyPoint&) = delete;
+  DeadlyPoint& operator=(const DeadlyPoint&) = delete;
+
+  bool was_reached() const { return was_reached_; }
+
+ private:
+  static ::sockaddr_un address_of(const fs::path& path) {
+    ::sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+    path.string().copy(address.sun_path, sizeof address.sun_path - 1);
+    return address;
+  }
+  static const ::sockaddr* as_any(const ::sockaddr_un& address) {
+    return reinterpret_cast<const ::sockaddr*>(&address);
+  }
+  static bool is_readable(int socket) {
+    ::pollfd one{.fd = socket, .events = POLLIN, .revents = 0};
+    return ::poll(&one, 1, 20) == 1;
+  }
+  // Returns false if there is nothing more.
+  bool pass_on(int from, int to, bool is_write) {
+    std::array<char, 1 << 16> buffer;
+    const ::ssize_t size = ::read(from, buffer.data(), buffer.size());
+    if (size <= 0) return false;
+    const bool is_deadly = is_write && ++writes_ == at_;
+    if (!is_deadly || write_ == Write::kIsAnsweredInVain) {
+      if (::send(to, buffer.data(), static_cast<std::size_t>(size), MSG_NOSIGNAL) != size)
+        return false;
+    }
+    if (!is_deadly) return true;
+    while (write_ == Write::kIsAnsweredInVain && !is_readable(to)) {
+    }
+    was_reached_ = true;
+    server_.kill();
+    return false;
+  }
+  void serve(int client, const std::stop_token& stop) {
+    const int server = ::socket(AF_UNIX, SOCK_STREAM, 0);
+    const ::sockaddr_un address = address_of(server_.socket());
+    bool is_open = ::connect(server, as_any(address), sizeof address) == 0;
+    while (is_open && !stop.stop_requested()) {
+      std::array<::pollfd, 2> both{{{client, POLLIN, 0}, {server, POLLIN, 0}}};
+      ::poll(both.data(), both.size(), 20);
+      if (both[0].revents != 0) is_open = pass_on(client, server, true);
+      if (is_open && both[1].revents != 0) is_open = pass_on(server, client, false);
+    }
+    ::close(client);
+    ::close(server);
+  }
+
+  Server& server_;
+  const int at_;
+  const Write write_;
+  int listening_ = -1;
+  int writes_ = 0;
+  std::atomic<bool> was_reached_ = false;
+  std::jthread thread_;
 };
 
 class PostgresqlTest : public ::testing::Test {
@@ -175,6 +270,36 @@ class PostgresqlTest : public ::testing::Test {
     return feeder.counters().failures == 0;
   }
 
+  // Jobs begin, then some end and others begin, while the server is killed at one write of the
+  // copy. Returns false if there was no such write.
+  bool survives_a_kill_at(int at, Write write) {
+    schema_ = "killed_" + std::to_string(at) + (write == Write::kIsLost ? "_lost" : "_answered");
+    server_->ask("CREATE SCHEMA " + schema_);
+    writer_.reset();
+    for (const char* end : {"", "-wal", "-shm"}) fs::remove(file() + end);
+    open_database();
+    const fs::path folder = folder_ / "point";
+    const DeadlyPoint point{folder, *server_, at, write};
+    const std::string url = Server::url_at(folder) + " options='-c search_path=" + schema_ + "'";
+    Feeder feeds{*Reader::open(file()), clock_, [&]() -> base::Result<std::string> { return url; },
+                 [](const base::Error&) {}};
+    bool was_killed = false;
+    const auto feed_all_of_it = [&] {
+      for (base::Duration rest{}; rest != std::chrono::seconds{2};) {
+        rest = feeds.step();
+        if (point.was_reached() && !std::exchange(was_killed, true)) server_->start();
+      }
+    };
+    for (int i = 0; i < 3; ++i) write_running(i);
+    feed_all_of_it();
+    write_ended(1);
+    write_running(4);
+    feed_all_of_it();
+    EXPECT_EQ(there(), here()) << schema_;
+    EXPECT_EQ(feeds.counters().failures, was_killed ? 1 : 0) << schema_;
+    return was_killed;
+  }
+
   // Returns both tables as text, in one order.
   std::vector<std::string> here() const {
     std::vector<std::string> rows;
@@ -195,7 +320,8 @@ class PostgresqlTest : public ::testing::Test {
     std::vector<std::string> rows;
     for (const auto& row : server_->ask(
              "SELECT concat_ws(' ', jobUID, restart, state, coalesce(startTime::text, '-'), "
-             "coalesce(endTime::text, '-'), hostlist) FROM record")) {
+             "coalesce(endTime::text, '-'), hostlist) FROM " +
+             schema_ + ".record")) {
       rows.emplace_back(row[0].c_str());
     }
     std::ranges::sort(rows);
@@ -207,6 +333,7 @@ class PostgresqlTest : public ::testing::Test {
   std::optional<Server> server_;
   std::optional<Writer> writer_;
   base::Error last_error_;
+  std::string schema_ = "public";
 };
 
 TEST_F(PostgresqlTest, HasWhatSqliteHas) {
@@ -258,6 +385,17 @@ TEST_F(PostgresqlTest, LosesNothingAndHasNothingTwiceThoughItIsKilled) {
   }
   EXPECT_GE(feeds.counters().failures, 1) << "the kills were not noticed";
   EXPECT_EQ(there(), here());
+}
+
+// At every write of the copy in turn, from the first word to the last commit: once before the
+// server has got it, and once when it has done what it says and nobody has heard.
+TEST_F(PostgresqlTest, LosesNothingAndHasNothingTwiceWhicheverWriteItIsKilledAt) {
+  for (const Write write : {Write::kIsLost, Write::kIsAnsweredInVain}) {
+    int at = 1;
+    while (survives_a_kill_at(at, write)) ++at;
+    // Login, tables, prepared statements, and two transactions of several writes each.
+    EXPECT_GT(at, 25) << "the writes do not pass the point";
+  }
 }
 
 // PostgreSQL is restored from a backup: its own word says where it was.
