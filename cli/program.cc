@@ -120,7 +120,8 @@ void add_queue(CLI::App& app, Commands& commands) {
       ->allow_extra_args(false);
   command.add_flag("--start", commands.queue.start,
                    "when and where waiting jobs are expected to start");
-  command.add_flag("-w,--watch", commands.queue.watch, "follow changes, printed every second");
+  command.add_flag("-w,--watch", commands.queue.watch,
+                   "follow changes and turns until it is interrupted");
   command
       .add_option_function<std::string>(
           "-o,--output",

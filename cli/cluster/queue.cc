@@ -29,6 +29,9 @@ using Json = nlohmann::ordered_json;
 
 // ECMA-48: the cursor to the upper left, then everything on the screen away.
 constexpr std::string_view kClearScreen = "\033[H\033[2J";
+// Between two looks of --watch. Rounds of turns last whole seconds or simple parts of one, and
+// looks that far apart come to each part of them: once a second would show the same gang always.
+constexpr base::Duration kBetweenLooks = std::chrono::milliseconds{618};
 
 // Returns the place of a state in the order within a partition: waiting jobs first, as in squeue.
 // An unknown code comes last.
@@ -184,7 +187,7 @@ void print_lines(std::vector<QueueLine> lines, base::Instant now, const QueueOpt
     std::erase_if(lines, [](const QueueLine& line) { return line.moment.code != "PD"; });
   }
   if (options.watch && !options.json && output.columns) {
-    output.out << kClearScreen << "Every second: kubectl gang queue    " << kube::format_time(now)
+    output.out << kClearScreen << "kubectl gang queue --watch    " << kube::format_time(now)
                << "\n";
   }
   const auto columns_max = options.wide ? std::nullopt : output.columns;
@@ -238,7 +241,7 @@ base::Status print_once(const Session& session, const QueueOptions& options, con
   return {};
 }
 
-// Prints the queue every second, since run times go on and turns change without a write. Returns
+// Prints the queue again and again, since run times go on and turns change without a write. Returns
 // the error of the first list, since a mistake (a wrong namespace, no rights) is reported at once.
 // An error after the first lists is shown below the table and outlived, because a watch is meant
 // to run through an upgrade of the API server.
@@ -268,7 +271,7 @@ base::Status follow(const Session& session, const QueueOptions& options, const s
     if (!output.out) break;
     if (error) output.err << "kubectl-gang queue: " << error->message << "; trying again\n";
     if (++round == options.watch_rounds_max) break;
-    (void)sleeper.sleep(std::chrono::seconds{1}, {});
+    (void)sleeper.sleep(kBetweenLooks, {});
   }
   return {};
 }

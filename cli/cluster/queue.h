@@ -21,7 +21,7 @@ struct QueueOptions {
   bool json = false;
   bool wide = false;                  // whole names, whatever the terminal's width, and priorities
   bool start = false;                 // when and where those that wait are expected to start
-  bool watch = false;                 // follows changes, shown every second, until interrupted
+  bool watch = false;                 // follows changes and turns, until interrupted
   std::int64_t watch_rounds_max = 0;  // 0 = no end
 };
 
