@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <system_error>
@@ -466,6 +467,35 @@ base::Result<SpawnSpec> Kubelet::container_command(Pod& pod, ContainerIndex inde
   return out;
 }
 
+namespace {
+
+// SOURCE: kubelet keeps no more of it.
+constexpr std::size_t kTerminationMessageMax = 4'096;
+
+std::string termination_log_of(const SpawnSpec& spec) {
+  return spec.output_path + ".termination";
+}
+
+// All processes see one /dev, so the launcher of a batch script, which alone writes there, is given
+// another file than its container's /dev/termination-log.
+void give_termination_log(SpawnSpec& spec) {
+  const bool is_script = spec.argv.size() > 1 && spec.argv[1] == "batch" &&
+                         spec.argv[0].ends_with("/kubegang-launcher");
+  if (!is_script) return;
+  std::ofstream{termination_log_of(spec), std::ios::trunc};
+  spec.argv.insert(spec.argv.begin() + 2, "--termination-log=" + termination_log_of(spec));
+}
+
+// Empty if there is none.
+std::string read_termination_log(const SpawnSpec& spec) {
+  std::ifstream file{termination_log_of(spec)};
+  std::string text{std::istreambuf_iterator<char>{file}, {}};
+  text.resize(std::min(text.size(), kTerminationMessageMax));
+  return text;
+}
+
+}  // namespace
+
 // Starts a container:
 // 1. Images are ignored, except names that mean one which cannot be pulled.
 // 2. The command and its environment are worked out.
@@ -492,6 +522,7 @@ Actions Kubelet::start_container(Pod& pod, ContainerIndex index) {
   std::error_code error;
   std::filesystem::create_directories(std::filesystem::path{command->output_path}.parent_path(),
                                       error);
+  give_termination_log(*command);
   // Even if the next line fails: it may have made the pod's part of the path.
   pod.cgroup_made = true;
   if (const base::Status made = os::make_cgroup(command->cgroup->path); !made.ok()) {
@@ -524,9 +555,14 @@ void Kubelet::reap_children() {
       }
       const ContainerIndex index = it->first;
       it = pod->children.erase(it);
+      std::string message;
       {
         const std::lock_guard lock{mutex_};
-        running_.erase(running_key(*pod, index));
+        const auto running = running_.find(running_key(*pod, index));
+        if (running != running_.end()) {
+          message = read_termination_log(running->second.spec);
+          running_.erase(running);
+        }
       }
       // Whatever the container's first process leaves behind ends with it.
       const std::string directory =
@@ -535,7 +571,7 @@ void Kubelet::reap_children() {
       // node_rebooted() follows later, which gives these containers the exit code
       // that kubelet gives them.
       if (nodes_.find(pod->node())->second.fault == NodeFault::kPoweredOff) continue;
-      carry_out(*pod, pod->machine.exited(index, *exit, now()));
+      carry_out(*pod, pod->machine.exited(index, *exit, now(), std::move(message)));
     }
   }
 }

@@ -197,11 +197,12 @@ Actions PodMachine::start_blocked(ContainerIndex index, std::string reason, std:
 }
 
 // A second report of the same end, or one after a reboot of the node, changes nothing.
-Actions PodMachine::exited(ContainerIndex index, ExitStatus exit, Now now) {
+Actions PodMachine::exited(ContainerIndex index, ExitStatus exit, Now now, std::string message) {
   ContainerRecord& entry = record(index);
   if (entry.state != State::kRunning) return {};
   entry.state = State::kTerminated;
   entry.reason = exit.exit_code == 0 ? "Completed" : "Error";
+  entry.message = std::move(message);
   entry.finished_at = now.wall;
   entry.exit = exit;
   return go_on();

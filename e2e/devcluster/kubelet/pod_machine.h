@@ -79,7 +79,8 @@ class PodMachine {
   Actions start_failed(ContainerIndex container, std::string reason, std::string message, Now now);
   // It cannot run yet and stays waiting: ErrImagePull, CreateContainerConfigError.
   Actions start_blocked(ContainerIndex container, std::string reason, std::string message);
-  Actions exited(ContainerIndex container, ExitStatus exit, Now now);
+  // `message`: what it has left in its termination log.
+  Actions exited(ContainerIndex container, ExitStatus exit, Now now, std::string message = {});
   // Again with a shorter grace period: that one counts.
   Actions delete_requested(base::Duration grace, Now now);
   // To be called at deadline(); an earlier call does nothing.
