@@ -33,4 +33,15 @@ slurm::Now local_time(base::Instant now) {
   return {.instant = now, .zone = std::chrono::seconds{local.tm_gmtoff}, .zone_at = zone_at};
 }
 
+base::Result<base::Instant> past_instant(std::string_view what, std::string_view text,
+                                         const slurm::Now& now) {
+  const bool is_time_of_day = text.find(':') != std::string_view::npos &&
+                              text.find_first_of("-/+T") == std::string_view::npos;
+  if (!is_time_of_day) return slurm::parse_instant(what, text, now);
+  const auto today = slurm::parse_instant(what, "today", now);
+  if (!today) return today.error();
+  // The next one, seen from the end of yesterday.
+  return slurm::parse_instant(what, text, local_time(*today - base::Duration{1}));
+}
+
 }  // namespace cli

@@ -44,5 +44,20 @@ TEST_F(LocalZone, TomorrowMayBeTheDayOfTheChange) {
   EXPECT_EQ(begin("today", "2026-10-25T12:00:00Z"), "2026-10-24T22:00:00Z");
 }
 
+// A command that looks back means today's, be it over or yet to come. SOURCE: recorded, of sacct.
+TEST_F(LocalZone, ATimeOfTheDayIsTodaysForWhatLooksBack) {
+  const auto past = [](const std::string& text, const std::string& now) {
+    const auto instant =
+        past_instant("--starttime", text, local_time(kube::parse_instant(now).value()));
+    return instant.ok() ? kube::format_time(*instant) : instant.error().message;
+  };
+  EXPECT_EQ(past("00:00", "2026-11-29T23:30:00Z"), "2026-11-29T23:00:00Z");
+  EXPECT_EQ(past("08:00", "2026-11-30T12:00:00Z"), "2026-11-30T07:00:00Z");
+  EXPECT_EQ(past("15:00", "2026-11-30T12:00:00Z"), "2026-11-30T14:00:00Z");
+  EXPECT_EQ(past("00:00", "2026-10-25T12:00:00Z"), "2026-10-24T22:00:00Z") << "the clocks changed";
+  EXPECT_EQ(past("2026-11-01T08:00", "2026-11-30T12:00:00Z"), "2026-11-01T07:00:00Z");
+  EXPECT_EQ(past("now-1hours", "2026-11-30T12:00:00Z"), "2026-11-30T11:00:00Z");
+}
+
 }  // namespace
 }  // namespace cli

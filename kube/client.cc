@@ -308,8 +308,8 @@ base::Result<std::string> Client::list_json(const ResourceInfo& resource,
     const auto page = read_page(answer, fields);
     // The same page again: the continue token did not move. The halved size stays for the later
     // pages, whose objects are likely to be as large.
-    if (!page.ok() && page.error().code == base::Code::kTooLarge && page_items_max > 1) {
-      page_items_max /= 2;
+    if (!page.ok() && page.error().code == base::Code::kTooLarge && page_items_max != 1) {
+      page_items_max = page_items_max == 0 ? ListOptions{}.page_items_max : page_items_max / 2;
       continue;
     }
     if (!page.ok() && page.error().code == base::Code::kGone && !continue_token.empty() &&

@@ -35,7 +35,7 @@ class ListPages : public ::testing::Test {
       const int from = number_in(request.path, "continue");
       const int limit = number_in(request.path, "limit");
       limits_.push_back(limit);
-      const int end = std::min(from + limit, count);
+      const int end = limit == 0 ? count : std::min(from + limit, count);
       if (end - from > page_max) return base::Error{base::Code::kTooLarge, "above 16 MiB"};
       json list{{"metadata", {{"resourceVersion", "7"}}}, {"items", json::array()}};
       if (end < count) list["metadata"]["continue"] = std::to_string(end);
@@ -66,6 +66,19 @@ TEST_F(ListPages, AreHalvedUntilAnAnswerHoldsThem) {
   EXPECT_EQ(*version, "7");
   EXPECT_EQ(items, 10);
   EXPECT_THAT(limits_, ElementsAre(8, 4, 2, 2, 2, 2, 2));
+}
+
+// A list that was asked for in one answer comes in pages if it is too large.
+TEST_F(ListPages, AllInOneAnswerBecomesPages) {
+  serve(10, 9);
+  int items = 0;
+  const auto version = client_.list_json(
+      Namespace::kResource, {.page_items_max = 0}, [&](const JsonView&) { ++items; }, [] {});
+  ASSERT_TRUE(version.ok()) << version.error().message;
+  EXPECT_EQ(items, 10);
+  ASSERT_GE(limits_.size(), 3U);
+  EXPECT_EQ(limits_[0], 0);
+  EXPECT_EQ(limits_[1], ListOptions{}.page_items_max);
 }
 
 // No page holds even one object: halving ends at 1. The list fails as a whole: a list without that

@@ -388,7 +388,7 @@ TEST_F(PostgresqlTest, LosesNothingAndHasNothingTwiceThoughItIsKilled) {
 }
 
 // At every write of the copy in turn, from the first word to the last commit: once before the
-// server has got it, and once when it has done what it says and nobody has heard.
+// server has got it, and once when its answer is lost.
 TEST_F(PostgresqlTest, LosesNothingAndHasNothingTwiceWhicheverWriteItIsKilledAt) {
   for (const Write write : {Write::kIsLost, Write::kIsAnsweredInVain}) {
     int at = 1;

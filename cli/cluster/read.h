@@ -17,13 +17,16 @@ namespace cli {
 
 // Returns all objects of a kind but Jobs that only ask (spec.testOnly); ns "" = all namespaces (or
 // the kind has none). Reads only `fields` of each; null: all that T has. With a field selector the
-// server sends only those that fit it.
+// server sends only those that fit it, in one answer: an API server before 1.34 reads all objects
+// from etcd to make pages.
 template <kube::ApiObject T>
 base::Result<std::vector<T>> list_all(const Session& session, const std::string& ns, Output output,
                                       const kube::KnownFields* fields = nullptr,
                                       const std::string& field_selector = "") {
-  base::Result<kube::ObjectList<T>> list = session.client.list<T>(
-      {.ns = ns, .field_selector = field_selector, .fields = fields, .reads_ahead = true});
+  kube::ListOptions options{
+      .ns = ns, .field_selector = field_selector, .fields = fields, .reads_ahead = true};
+  if (!field_selector.empty()) options.page_items_max = 0;
+  base::Result<kube::ObjectList<T>> list = session.client.list<T>(options);
   if (!list) return list.error();
   for (const kube::Undecodable& broken : list->undecodable) {
     output.err << "kubectl-gang: left out: " << broken.error.message << "\n";

@@ -23,6 +23,9 @@ struct SlurmField {
   std::string_view heading;
   std::string (*value)(const Row&);  // null: the constant, always
   std::string_view constant{};
+  // Shortens a value that is wider than its place; null: to its beginning.
+  std::string (*cut)(const Row&, const std::string& value, std::size_t width,
+                     bool at_right) = nullptr;
 
   std::string of(const Row& row) const {
     return value == nullptr ? std::string{constant} : value(row);
@@ -60,17 +63,19 @@ void read_width(std::string_view text, std::size_t& at, FormatCell<Row>& cell) {
 }
 
 // Reads --format. As Slurm does, an unknown field stays as it is written; `unknown` gets its
-// letter.
+// letter. SOURCE: recorded: several "%" are one, and one at the end is none.
 template <class Row>
 std::vector<FormatCell<Row>> read_letters(std::span<const SlurmField<Row>> fields,
                                           std::string_view format,
                                           std::vector<std::string>& unknown) {
   std::vector<FormatCell<Row>> cells(1);
   for (std::size_t i = 0; i < format.size(); ++i) {
-    if (format[i] != '%' || i + 1 == format.size()) {
+    if (format[i] != '%') {
       cells.back().text_before += format[i];
       continue;
     }
+    if (i + 1 == format.size()) break;
+    if (format[i + 1] == '%') continue;
     std::size_t at = i + 1;
     FormatCell<Row> cell;
     read_width(format, at, cell);
@@ -91,7 +96,8 @@ std::vector<FormatCell<Row>> read_letters(std::span<const SlurmField<Row>> field
   return cells;
 }
 
-// Reads --Format: "name[:[.][width][suffix]],…". An unknown field prints nothing.
+// Reads --Format: "name[:[.][width][suffix]],…". An unknown field prints nothing. SOURCE: recorded:
+// with a colon and no width a value has the width that it needs.
 template <class Row>
 std::vector<FormatCell<Row>> read_fields(std::span<const SlurmField<Row>> fields,
                                          std::string_view list, std::vector<std::string>& unknown) {
@@ -108,7 +114,7 @@ std::vector<FormatCell<Row>> read_fields(std::span<const SlurmField<Row>> fields
     FormatCell<Row> cell;
     std::size_t at = std::min(colon + 1, word.size());
     read_width(word, at, cell);
-    if (cell.width == 0) cell.width = kLongFieldWidth;
+    if (colon == word.size()) cell.width = kLongFieldWidth;
     cell.text_before = std::move(cells.back().text_before);
     cell.field = &*field;
     cells.back() = std::move(cell);
@@ -135,7 +141,11 @@ std::string format_line(std::span<const FormatCell<Row>> cells, const Row& row) 
   for (const FormatCell<Row>& cell : cells) {
     line += cell.text_before;
     if (cell.field == nullptr) continue;
-    line += placed(cell.field->of(row), cell.width, cell.at_right);
+    const std::string value = cell.field->of(row);
+    const bool is_cut = cell.width > 0 && width_of(value) > cell.width;
+    line += is_cut && cell.field->cut != nullptr
+                ? cell.field->cut(row, value, cell.width, cell.at_right)
+                : placed(value, cell.width, cell.at_right);
   }
   return line;
 }

@@ -240,27 +240,38 @@ namespace {
 // More numbers than that are looked for in one list of all jobs.
 constexpr std::size_t kSingleListsMax = 8;
 
-base::Result<std::vector<kube::Job>> list_jobs_in(const Session& session, const std::string& ns,
-                                                  std::span<const std::string> words,
-                                                  Output output) {
-  if (words.empty() || words.size() > kSingleListsMax) {
-    return list_all<kube::Job>(session, ns, output, &fields_of_jobs());
-  }
+// As often as not of the caller's own namespace, of which a list costs the API server a part of
+// what one of all jobs does. A number is the job's in the whole cluster.
+base::Result<std::vector<kube::Job>> list_numbered_anywhere(const Session& session,
+                                                            std::int64_t number, Output output) {
+  auto own = list_numbered(session, session.ns, number, output, &fields_of_jobs());
+  if (own && !own->empty()) return own;
+  auto all = list_numbered(session, "", number, output, &fields_of_jobs());
+  const bool is_denied = !all && all.error().code == base::Code::kPermissionDenied;
+  return is_denied ? own : all;
+}
+
+// nullopt: to find what these words name takes a list of all jobs.
+base::Result<std::optional<std::vector<kube::Job>>> list_named(const Session& session,
+                                                               std::span<const std::string> words,
+                                                               Output output) {
+  using Named = std::optional<std::vector<kube::Job>>;
+  if (words.empty() || words.size() > kSingleListsMax) return Named{};
   std::set<std::int64_t> numbers;
   for (const std::string& word : words) {
     const auto read = parse_job_word(word);
-    if (!read) return list_jobs_in(session, ns, {}, output);
+    if (!read) return Named{};
     numbers.insert(read->id);
   }
   std::vector<kube::Job> all;
   for (const std::int64_t number : numbers) {
-    auto jobs = list_numbered(session, ns, number, output, &fields_of_jobs());
+    auto jobs = list_numbered_anywhere(session, number, output);
     if (!jobs) return jobs.error();
     // Perhaps the number of a task, which only its array's object says.
-    if (jobs->empty()) return list_jobs_in(session, ns, {}, output);
+    if (jobs->empty()) return Named{};
     std::ranges::move(*jobs, std::back_inserter(all));
   }
-  return all;
+  return Named{std::move(all)};
 }
 
 // Selectors are lists of terms: in a value "," and "=" and "\\" stand for others.
@@ -273,20 +284,28 @@ std::string selector_of(const std::string& user) {
   return text;
 }
 
-base::Result<std::vector<kube::Job>> list_jobs_of_in(const Session& session, const std::string& ns,
-                                                     const std::set<std::string>& users,
-                                                     Output output) {
-  if (users.size() > kSingleListsMax) return list_jobs_in(session, ns, {}, output);
+// nullopt: the server cannot select by users.
+base::Result<std::optional<std::vector<kube::Job>>> list_jobs_of_in(
+    const Session& session, const std::string& ns, const std::set<std::string>& users,
+    Output output) {
   std::vector<kube::Job> all;
   for (const std::string& user : users) {
     auto jobs = list_all<kube::Job>(session, ns, output, &fields_of_jobs(), selector_of(user));
     if (!jobs && jobs.error().code == base::Code::kInvalidArgument) {
-      return list_jobs_in(session, ns, {}, output);
+      return std::optional<std::vector<kube::Job>>{};
     }
     if (!jobs) return jobs.error();
     std::ranges::move(*jobs, std::back_inserter(all));
   }
-  return all;
+  return std::optional{std::move(all)};
+}
+
+// `list` of all namespaces, or of the session's own if the others may not be read.
+template <typename List>
+auto list_anywhere(const Session& session, List list) {
+  auto jobs = list("");
+  if (!jobs && jobs.error().code == base::Code::kPermissionDenied) jobs = list(session.ns);
+  return jobs;
 }
 
 }  // namespace
@@ -294,26 +313,49 @@ base::Result<std::vector<kube::Job>> list_jobs_of_in(const Session& session, con
 base::Result<std::vector<kube::Job>> list_jobs_of(const Session& session,
                                                   const std::set<std::string>& users,
                                                   Output output) {
-  auto jobs = list_jobs_of_in(session, "", users, output);
-  if (!jobs && jobs.error().code == base::Code::kPermissionDenied) {
-    jobs = list_jobs_of_in(session, session.ns, users, output);
-  }
+  if (users.size() > kSingleListsMax) return list_jobs(session, output);
+  auto jobs = list_anywhere(
+      session, [&](const std::string& ns) { return list_jobs_of_in(session, ns, users, output); });
   if (!jobs) return jobs.error();
+  if (!*jobs) return list_jobs(session, output);
+  return numbered(**std::move(jobs));
+}
+
+base::Result<std::vector<kube::Job>> list_own_jobs(const Session& session, const Caller& caller,
+                                                   Output output) {
+  std::set<std::string> users{caller.user};
+  users.erase("");
+  auto jobs = list_jobs_of(session, users, output);
+  if (!jobs || caller.ns == caller.user) return jobs;
+  auto of_nobody = list_jobs_of_in(session, caller.ns, {caller.ns}, output);
+  if (!of_nobody) return of_nobody.error();
+  // Then the others are of all users, too.
+  if (!*of_nobody) return users.empty() ? list_jobs(session, output) : std::move(jobs);
+  std::ranges::move(**of_nobody, std::back_inserter(*jobs));
   return numbered(*std::move(jobs));
 }
 
+// Each Job is moved once: they are large.
 std::vector<kube::Job> numbered(std::vector<kube::Job> jobs) {
-  std::erase_if(jobs, [](const kube::Job& job) { return !job.status.job_id; });
-  std::ranges::sort(jobs, {}, [](const kube::Job& job) { return *job.status.job_id; });
-  return jobs;
+  std::vector<kube::Job*> order;
+  for (kube::Job& job : jobs) {
+    if (job.status.job_id) order.push_back(&job);
+  }
+  std::ranges::sort(order, {}, [](const kube::Job* job) { return *job->status.job_id; });
+  std::vector<kube::Job> sorted;
+  sorted.reserve(order.size());
+  for (kube::Job* job : order) sorted.push_back(std::move(*job));
+  return sorted;
 }
 
 base::Result<std::vector<kube::Job>> list_jobs(const Session& session, Output output,
                                                std::span<const std::string> words) {
-  auto jobs = list_jobs_in(session, "", words, output);
-  if (!jobs && jobs.error().code == base::Code::kPermissionDenied) {
-    jobs = list_jobs_in(session, session.ns, words, output);
-  }
+  auto named = list_named(session, words, output);
+  if (!named) return named.error();
+  if (*named) return numbered(**std::move(named));
+  auto jobs = list_anywhere(session, [&](const std::string& ns) {
+    return list_all<kube::Job>(session, ns, output, &fields_of_jobs());
+  });
   if (!jobs) return jobs.error();
   return numbered(*std::move(jobs));
 }

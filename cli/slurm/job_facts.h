@@ -64,6 +64,11 @@ base::Result<std::vector<kube::Job>> list_jobs_of(const Session& session,
                                                   const std::set<std::string>& users,
                                                   Output output);
 
+// The same of a caller: is_own().
+struct Caller;
+base::Result<std::vector<kube::Job>> list_own_jobs(const Session& session, const Caller& caller,
+                                                   Output output);
+
 // Without the jobs that have no number yet, by it.
 std::vector<kube::Job> numbered(std::vector<kube::Job> jobs);
 

@@ -59,6 +59,11 @@ class RecordTable {
     return {};
   }
 
+  // Returns true if a column has this value.
+  bool has(std::string (*value)(const Row&)) const {
+    return std::ranges::any_of(columns_, [&](const Column& c) { return c.field->value == value; });
+  }
+
   void print_heading(std::ostream& out) const {
     std::vector<std::string> names;
     std::vector<std::string> lines;
@@ -87,6 +92,7 @@ class RecordTable {
 
   // SOURCE: a value that is too long ends in a plus.
   static std::string cell(const Column& column, std::string text, bool is_heading) {
+    if (column.width == 0) return " ";
     if (!is_heading && width_of(text) > column.width && column.width > 0) {
       text = cut_to_width(text, column.width - 1) + "+";
     }

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <optional>
 #include <set>
 #include <utility>
 
+#include "api/account.h"
+#include "cli/cluster/read.h"
 #include "cli/local_zone.h"
 #include "cli/slurm/job_facts.h"
 #include "cli/slurm/record_table.h"
@@ -29,7 +32,8 @@ constexpr const char* kLong =
 struct AcctRow {
   const JobFacts* facts = nullptr;
   bool is_script = false;
-  const kube::StepUsage* step = nullptr;  // null: what the script has used is not known
+  const kube::StepUsage* step = nullptr;        // null: what the script has used is not known
+  const kube::PodIdentity* identity = nullptr;  // of the namespace; null: that is not known
 
   const kube::JobStatus& status() const { return facts->job->status; }
   bool is_job() const { return !is_script && step == nullptr; }
@@ -84,9 +88,10 @@ std::string name_of(const AcctRow& row) {
   return row.is_script ? "batch" : row.facts->name;
 }
 
-// SOURCE: slurmdbd: a step that a signal has ended is CANCELLED.
+// SOURCE: slurmdbd: a script or step that a signal has ended is CANCELLED.
 std::string state_of(const AcctRow& row) {
-  if (!row.is_step()) return row.facts->state;
+  const bool is_killed_script = row.is_script && row.facts->exit_signal != 0;
+  if (!row.is_step()) return is_killed_script ? "CANCELLED" : row.facts->state;
   if (row.step->signal != 0) return "CANCELLED";
   return row.step->exit_code != 0 ? "FAILED" : "COMPLETED";
 }
@@ -174,6 +179,25 @@ std::string exit_code(const AcctRow& row) {
   return number(row.facts->exit_code) + ":" + number(row.facts->exit_signal);
 }
 
+// SOURCE: recorded: the worst of a job's steps, without the script. While steps are not known it is
+// the job's own.
+std::string highest_exit_code(const AcctRow& row) {
+  const auto& usage = row.status().usage;
+  if (!usage) return exit_code(row);
+  std::pair<std::int64_t, std::int64_t> worst{};
+  for (const kube::StepUsage& step : usage->steps) {
+    if (step.id != "batch") worst = std::max(worst, {step.exit_code, step.signal});
+  }
+  return number(worst.first) + ":" + number(worst.second);
+}
+
+// SOURCE: recorded: a job that has ended without a start has none.
+std::string start_text(const AcctRow& row) {
+  const auto start = start_of(row);
+  const bool has_none = !start && row.is_job() && row.status().end_time;
+  return has_none ? "None" : slurm_time(start);
+}
+
 std::string limit_of(const AcctRow& row) {
   if (!row.is_job()) return "";
   return row.facts->limit ? long_time(*row.facts->limit) : "UNLIMITED";
@@ -205,6 +229,15 @@ std::string of_job(const AcctRow& row, const std::string& text) {
   return row.is_job() ? text : "";
 }
 
+// The numbers that its namespace has now: those of the files that a script reads and writes.
+std::string user_number(const AcctRow& row) {
+  return row.is_job() && row.identity != nullptr ? number(row.identity->uid) : "";
+}
+
+std::string group_number(const AcctRow& row) {
+  return row.is_job() && row.identity != nullptr ? number(row.identity->gid) : "";
+}
+
 constexpr bool kAtLeft = true;
 
 // SOURCE: sacct(1), "Job Accounting Fields", with sacct's widths and sides.
@@ -223,7 +256,7 @@ constexpr std::array kFields = {
     AcctField{"State", 10, state_of},
     AcctField{"ExitCode", 8, exit_code},
     AcctField{"DerivedExitCode", 15,
-              [](const AcctRow& r) { return of_job(r, exit_code(r)); }},
+              [](const AcctRow& r) { return of_job(r, highest_exit_code(r)); }},
     AcctField{"Reason", 22, [](const AcctRow& r) { return of_job(r, r.facts->reason); }},
     AcctField{"AllocCPUS", 10, [](const AcctRow& r) { return number(cpus_of(r)); }},
     AcctField{"NCPUS", 10, [](const AcctRow& r) { return number(cpus_of(r)); }},
@@ -245,7 +278,7 @@ constexpr std::array kFields = {
               [](const AcctRow& r) {
                 return slurm_time(r.is_step() ? r.step->start_time : r.status().eligible_time);
               }},
-    AcctField{"Start", 19, [](const AcctRow& r) { return slurm_time(start_of(r)); }},
+    AcctField{"Start", 19, start_text},
     AcctField{"End", 19, [](const AcctRow& r) { return slurm_time(end_of(r)); }},
     AcctField{"Elapsed", 10, [](const AcctRow& r) { return long_time(elapsed(r)); }},
     AcctField{"ElapsedRaw", 10, [](const AcctRow& r) { return number(seconds_of(r)); }},
@@ -293,7 +326,7 @@ constexpr std::array kFields = {
     AcctField{"Container", 19, nullptr},
     AcctField{"DBIndex", 10, nullptr, kAtLeft},
     AcctField{"Flags", 19, nullptr},
-    AcctField{"GID", 6, nullptr},
+    AcctField{"GID", 6, group_number},
     AcctField{"Layout", 9, nullptr},
     AcctField{"MaxDiskRead", 12, nullptr},
     AcctField{"MaxDiskReadNode", 15, nullptr},
@@ -352,7 +385,7 @@ constexpr std::array kFields = {
     AcctField{"TRESUsageOutMinNode", 20, nullptr},
     AcctField{"TRESUsageOutMinTask", 20, nullptr},
     AcctField{"TRESUsageOutTot", 14, nullptr},
-    AcctField{"UID", 6, nullptr},
+    AcctField{"UID", 6, user_number},
     AcctField{"UserCPU", 10,
               [](const AcctRow& r) {
                 return cpu_text(r, [](const CpuTimes& times) { return times.first; });
@@ -424,7 +457,12 @@ struct SacctOptions {
   bool only_jobs = false;
   bool all_users = false;
   bool has_duplicates = false;
-  std::vector<JobWord> jobs;
+  // A job or task, and perhaps one part of it: "batch" or the number of a step; "": all of it.
+  struct Asked {
+    JobWord job;
+    std::string part;
+  };
+  std::vector<Asked> jobs;
   std::set<std::string> names, users, accounts, qos, partitions, nodes, states;
   std::optional<base::Instant> from{}, until{};
   std::string context;
@@ -437,10 +475,10 @@ int fail(Output output, const std::string& message) {
 
 base::Status add_jobs(const std::string& text, SacctOptions& options) {
   for (const std::string& word : job_words(text)) {
-    const std::string id = word.substr(0, word.find('.'));
-    auto read = parse_job_word(id);
+    const std::size_t dot = std::min(word.find('.'), word.size());
+    auto read = parse_job_word(word.substr(0, dot));
     if (!read) return base::invalid_argument("Bad job/step specified: " + word);
-    options.jobs.push_back(*std::move(read));
+    options.jobs.push_back({*std::move(read), word.substr(std::min(dot + 1, word.size()))});
   }
   return {};
 }
@@ -459,7 +497,7 @@ base::Status add_states(const std::string& text, SacctOptions& options) {
 
 base::Status set_time(std::optional<base::Instant>& field, const ReadOption& option,
                       const slurm::Now& now) {
-  const auto instant = slurm::parse_instant("--" + option.name, option.value, now);
+  const auto instant = past_instant("--" + option.name, option.value, now);
   if (!instant) return instant.error();
   field = *instant;
   return {};
@@ -545,8 +583,8 @@ bool is_shown(const JobFacts& facts, const SacctOptions& options, const Caller& 
                                 }));
   const bool is_user = options.all_users || !options.users.empty() || is_own(*facts.job, caller);
   const bool is_asked_for =
-      options.jobs.empty() || std::ranges::any_of(options.jobs, [&](const JobWord& word) {
-        return is_named(word, facts.id, facts.array);
+      options.jobs.empty() || std::ranges::any_of(options.jobs, [&](const auto& asked) {
+        return is_named(asked.job, facts.id, facts.array);
       });
   return is_user && was_on && is_asked_for && fits(options.names, facts.name) &&
          fits(options.users, facts.user) && fits(options.accounts, schedule.account.value_or("")) &&
@@ -582,7 +620,7 @@ RecordQuery query_of(const SacctOptions& options, const TimeWindow& window, cons
   RecordQuery query{.window = window};
   if (options.users.size() == 1) query.user = *options.users.begin();
   if (!options.all_users && options.users.empty()) query.user = caller.user;
-  for (const JobWord& word : options.jobs) query.jobs.push_back(word.id);
+  for (const auto& asked : options.jobs) query.jobs.push_back(asked.job.id);
   return query;
 }
 
@@ -595,30 +633,67 @@ void set_recorded_state(JobFacts& facts, const std::optional<records::RecordStat
   facts.exit_signal = 0;
 }
 
+// Returns true if this part of the job was asked for; "": the job itself.
+bool wants(const SacctOptions& options, const JobFacts& facts, std::string_view part) {
+  return options.jobs.empty() || std::ranges::any_of(options.jobs, [&](const auto& asked) {
+           const bool is_all = asked.part.empty() || asked.part == part;
+           return is_all && is_named(asked.job, facts.id, facts.array);
+         });
+}
+
 // The script, then the steps that are recorded.
 void print_parts(const JobFacts& facts, const SacctOptions& options, Output output) {
   const auto& usage = facts.job->status.usage;
   const std::vector<kube::StepUsage> none;
   const std::vector<kube::StepUsage>& steps = usage ? usage->steps : none;
   const auto script = std::ranges::find(steps, "batch", &kube::StepUsage::id);
-  options.table.print_row(
-      {.facts = &facts, .is_script = true, .step = script == steps.end() ? nullptr : &*script},
-      output.out);
-  for (const kube::StepUsage& step : steps) {
-    if (step.id != "batch") options.table.print_row({.facts = &facts, .step = &step}, output.out);
+  if (wants(options, facts, "batch")) {
+    options.table.print_row(
+        {.facts = &facts, .is_script = true, .step = script == steps.end() ? nullptr : &*script},
+        output.out);
   }
+  for (const kube::StepUsage& step : steps) {
+    if (step.id == "batch" || !wants(options, facts, step.id)) continue;
+    options.table.print_row({.facts = &facts, .step = &step}, output.out);
+  }
+}
+
+// No more than what is_shown() may take.
+base::Result<std::vector<kube::Job>> jobs_of(const Session& session, const SacctOptions& options,
+                                             const Caller& caller, Output output) {
+  std::vector<std::string> numbers;
+  for (const auto& asked : options.jobs) numbers.push_back(number(asked.job.id));
+  if (!numbers.empty()) return list_jobs(session, output, numbers);
+  if (!options.users.empty()) return list_jobs_of(session, options.users, output);
+  return options.all_users ? list_jobs(session, output) : list_own_jobs(session, caller, output);
+}
+
+// By namespace. A user who may not read accounts sees none.
+using Identities = std::map<std::string, kube::PodIdentity>;
+Identities identities_of(const Session& session, const SacctOptions& options, Output output) {
+  Identities all;
+  if (!options.table.has(user_number) && !options.table.has(group_number)) return all;
+  const auto accounts = list_all<kube::Account>(session, "", output);
+  if (!accounts) return all;
+  for (const kube::Account& account : *accounts) {
+    for (const kube::AccountNamespace& one : account.spec.namespaces) {
+      if (one.identity) all[one.name] = *one.identity;
+    }
+  }
+  return all;
 }
 
 int show(const Session& session, const SacctOptions& options, const TimeWindow& window,
          Output output) {
-  auto jobs = list_jobs(session, output);
+  const bool needs_caller = !options.all_users && options.users.empty();
+  const Caller caller = needs_caller ? caller_of(session) : Caller{};
+  auto jobs = jobs_of(session, options, caller, output);
   if (!jobs) return fail(output, jobs.error().message);
   const auto partitions = list_partition_defaults(session, output);
   if (!partitions) return fail(output, partitions.error().message);
-  const bool needs_caller = !options.all_users && options.users.empty();
-  const Caller caller = needs_caller ? caller_of(session) : Caller{};
   const auto recorded = read_records(session, query_of(options, window, caller));
   tell_what_is_missing(*jobs, recorded, output);
+  const Identities identities = identities_of(session, options, output);
   if (options.has_heading) options.table.print_heading(output.out);
   const std::vector<records::Record> none;
   for (const AccountedJob& one :
@@ -628,7 +703,12 @@ int show(const Session& session, const SacctOptions& options, const TimeWindow& 
     JobFacts facts = facts_of(one.part, *partitions, session.clock.wall());
     set_recorded_state(facts, one.state);
     if (!is_shown(facts, options, caller) || !is_in(facts, window, options.states)) continue;
-    options.table.print_row({.facts = &facts}, output.out);
+    const auto identity = identities.find(job.metadata.ns);
+    if (wants(options, facts, "")) {
+      options.table.print_row(
+          {.facts = &facts, .identity = identity == identities.end() ? nullptr : &identity->second},
+          output.out);
+    }
     const bool has_run = job.spec.batch && job.status.start_time;
     if (!options.only_jobs && has_run) print_parts(facts, options, output);
   }

@@ -25,13 +25,66 @@ int fail(Output output, const std::string& message) {
   return kExitFailed;
 }
 
+// Names that follow each other: "n" and 08 to 11. The numbers are digits; "" of a name without.
+struct HostRange {
+  std::string prefix, first, last;
+};
+
+// The number after this one, as wide as it.
+std::string next_number(const std::string& digits) {
+  std::string next = std::to_string(std::stoll(digits) + 1);
+  next.insert(0, digits.size() - std::min(digits.size(), next.size()), '0');
+  return next;
+}
+
+std::vector<HostRange> ranges_of(const std::vector<std::string>& names) {
+  constexpr std::size_t kDigitsMax = 18;
+  std::vector<HostRange> ranges;
+  for (const std::string& name : names) {
+    const std::size_t at = name.find_last_not_of("0123456789") + 1;
+    const std::string prefix = name.substr(0, at);
+    const std::string number = name.substr(at);
+    const bool has_number = !number.empty() && number.size() <= kDigitsMax;
+    const bool follows = has_number && !ranges.empty() && ranges.back().prefix == prefix &&
+                         !ranges.back().last.empty() && next_number(ranges.back().last) == number;
+    if (follows) {
+      ranges.back().last = number;
+    } else if (has_number) {
+      ranges.push_back({prefix, number, number});
+    } else {
+      ranges.push_back({name, "", ""});
+    }
+  }
+  return ranges;
+}
+
+// SOURCE: recorded: "n3,n1,n2" is "n[3,1-2]": names stay where they are, and only those that follow
+// each other are joined.
+std::string list_in_order(const std::vector<std::string>& names) {
+  const std::vector<HostRange> ranges = ranges_of(names);
+  std::string text;
+  for (std::size_t from = 0, end = 0; from < ranges.size(); from = end) {
+    std::string numbers;
+    for (end = from; end < ranges.size() && ranges[end].prefix == ranges[from].prefix; ++end) {
+      const auto& [prefix, first, last] = ranges[end];
+      if (end > from && first.empty()) break;
+      numbers += (end == from ? "" : ",") + first + (first == last ? "" : "-" + last);
+    }
+    const bool is_one = numbers == ranges[from].first;
+    text += (text.empty() ? "" : ",") + ranges[from].prefix;
+    text += is_one ? numbers : "[" + numbers + "]";
+  }
+  return text;
+}
+
 int show_hosts(const std::string& what, const std::string& list, Output output) {
   const auto names = slurm::expand_hostlist(list);
   if (!names) return fail(output, "Invalid hostlist: " + list);
   if (what == "hostnames") {
     for (const std::string& name : *names) output.out << name << "\n";
   } else {
-    output.out << slurm::compress_hostlist(*names) << "\n";
+    output.out << (what == "hostlist" ? list_in_order(*names) : slurm::compress_hostlist(*names))
+               << "\n";
   }
   return kExitOk;
 }
@@ -85,12 +138,13 @@ std::optional<Named> named_by(const JobWord& word, const kube::Job& job) {
   return std::nullopt;
 }
 
-// Returns the jobs of a word: a number, or jobname=NAME.
+// Returns the jobs of a word: a number, or jobname=NAME, or name=NAME.
 std::vector<Named> jobs_of(const std::string& word, const std::vector<kube::Job>& all,
                            base::Instant now) {
   const std::size_t equals = word.find('=');
-  const bool by_name =
-      equals != std::string::npos && slurm::same_word(word.substr(0, equals), "jobname");
+  const std::string key = word.substr(0, std::min(equals, word.size()));
+  const bool by_name = equals != std::string::npos &&
+                       (slurm::same_word(key, "jobname") || slurm::same_word(key, "name"));
   const auto number = parse_job_word(word);
   std::vector<Named> found;
   for (const kube::Job& job : all) {
@@ -135,6 +189,11 @@ std::map<std::string, std::vector<int>> take_refused(Named& named, ControlVerb v
 bool change_named(const Session& session, ControlVerb verb, Named named, const std::string& word,
                   Output output) {
   const std::int64_t id = *named.job->status.job_id;
+  const kube::Job& as_it_is = *named.job;
+  const bool is_held = as_it_is.status.held || as_it_is.spec.control.hold.value_or(false);
+  // SOURCE: recorded: it succeeds.
+  const bool is_in_vain = verb == ControlVerb::kRelease && !is_held && !as_it_is.spec.array;
+  if (is_in_vain && refusal(as_it_is, verb).empty()) return true;
   if (const std::string why = refusal(*named.job, verb); !why.empty()) {
     output.err << why << " for job " << id << "\n";
     return false;
@@ -164,7 +223,8 @@ int change(const Session& session, ControlVerb verb, const std::vector<std::stri
   int code = kExitOk;
   for (const std::string& word : words) {
     const std::vector<Named> jobs = jobs_of(word, *all, session.clock.wall());
-    if (jobs.empty()) {
+    // SOURCE: recorded: it succeeds for a name that no job has.
+    if (jobs.empty() && word.find('=') == std::string::npos) {
       output.err << "Invalid job id specified for job " << word << "\n";
       code = kExitFailed;
     }
@@ -207,6 +267,8 @@ int show(const Scontrol& asked, const WithCluster& with_cluster, Output output) 
   if (what == "hostnames" || what == "hostlist" || what == "hostlistsorted") {
     const char* own = std::getenv("SLURM_JOB_NODELIST");
     if (which.empty() && what == "hostnames" && own != nullptr) which = own;
+    // SOURCE: recorded: one of the two is an error.
+    if (which.empty() && what != "hostnames") return fail(output, "invalid encode argument");
     if (which.empty()) {
       (void)fail(output, "host list is empty");
       return kExitOk;
@@ -248,7 +310,11 @@ int run_verb(const Scontrol& asked, const WithCluster& with_cluster, Output outp
   }
   std::vector<std::string> jobs;
   for (std::size_t i = 1; i < asked.words.size(); ++i) {
-    for (std::string& id : job_words(asked.words[i])) jobs.push_back(std::move(id));
+    for (std::string& id : job_words(asked.words[i])) {
+      const std::string_view key = "jobid=";
+      const bool has_key = slurm::lower_case(id).starts_with(key);
+      jobs.push_back(has_key ? id.substr(key.size()) : std::move(id));
+    }
   }
   if (jobs.empty()) {
     output.err << "too few arguments for keyword:" << name << "\n";

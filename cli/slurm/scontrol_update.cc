@@ -547,6 +547,22 @@ nlohmann::json node_patch(const Session& session, const NodeChange& change) {
   return patch;
 }
 
+// SOURCE: recorded: JobName without a number selects the jobs of that name that have not ended.
+int update_jobs_named(const Session& session, const std::string& name,
+                      std::span<const KeyValue> changes, Output output) {
+  const auto jobs = list_jobs(session, output);
+  if (!jobs) return fail(output, "scontrol: error: " + jobs.error().message);
+  std::string ids;
+  for (const kube::Job& job : *jobs) {
+    const JobFacts facts = facts_of(job, {}, session.clock.wall());
+    const bool has_ended = job.status.state && kube::is_final(*job.status.state);
+    if (facts.name == name && !has_ended)
+      ids += (ids.empty() ? "" : ",") + std::to_string(facts.id);
+  }
+  if (ids.empty()) return fail(output, "Invalid job id specified for job " + name);
+  return update_jobs(session, ids, changes, output);
+}
+
 // SOURCE: a drained node keeps the jobs that it has; kubectl cordon and uncordon do the same.
 int update_nodes(const Session& session, const std::string& hostlist,
                  std::span<const KeyValue> changes, Output output) {
@@ -558,6 +574,14 @@ int update_nodes(const Session& session, const std::string& hostlist,
   if (patch.empty()) return fail(output, "No changes specified");
   int code = kExitOk;
   for (const std::string& name : *names) {
+    // SOURCE: recorded: a node that takes jobs cannot resume.
+    if (change->is_drained == false) {
+      const auto node = session.client.get<kube::Node>({.ns = "", .name = name});
+      if (node && !node->spec.unschedulable) {
+        code = fail(output, "slurm_update error: Invalid node state specified");
+        continue;
+      }
+    }
     const auto changed = session.client.patch<kube::Node>({.ns = "", .name = name}, patch);
     if (changed) continue;
     const bool is_missing = changed.error().code == base::Code::kNotFound;
@@ -693,12 +717,11 @@ int run_update(const Session& session, std::span<const std::string> words, Outpu
     std::string_view name;
     int (*update)(const Session&, const std::string&, std::span<const KeyValue>, Output);
   };
-  constexpr std::array kKinds = {Kind{"JobId", update_jobs},
-                                 Kind{"Job", update_jobs},
-                                 Kind{"NodeName", update_nodes},
-                                 Kind{"Node", update_nodes},
-                                 Kind{"PartitionName", update_partition},
-                                 Kind{"Partition", update_partition}};
+  constexpr std::array kKinds = {
+      Kind{"JobId", update_jobs},         Kind{"Job", update_jobs},
+      Kind{"JobName", update_jobs_named}, Kind{"NodeName", update_nodes},
+      Kind{"Node", update_nodes},         Kind{"PartitionName", update_partition},
+      Kind{"Partition", update_partition}};
   if (changes.empty()) return fail(output, "too few arguments for update keyword");
   for (const Kind& kind : kKinds) {
     const auto named = std::ranges::find_if(

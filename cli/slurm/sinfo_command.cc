@@ -153,10 +153,21 @@ std::string limit_of_cpus(const NodeGroup& group) {
                                              : "UNLIMITED";
 }
 
+// SOURCE: recorded: of a default partition with a long name the star stays.
+std::string cut_partition(const NodeGroup&, const std::string& value, std::size_t width,
+                          bool at_right) {
+  const bool is_default = value.ends_with('*');
+  return is_default ? placed(value, width - 1, at_right) + "*" : placed(value, width, at_right);
+}
+
 // SOURCE: sinfo(1), --format and --Format.
 constexpr std::array kFields = {
-    Field{'P', "partition", "PARTITION",
-          [](const NodeGroup& g) { return partition_line(*g.partition).partition; }},
+    Field{'P',
+          "partition",
+          "PARTITION",
+          [](const NodeGroup& g) { return partition_line(*g.partition).partition; },
+          {},
+          cut_partition},
     Field{'R', "partitionname", "PARTITION",
           [](const NodeGroup& g) { return g.partition->metadata.name; }},
     Field{'a', "available", "AVAIL",
@@ -309,21 +320,23 @@ int fail(Output output, const std::string& message) {
 // SOURCE: sinfo(1), --states. Those of which kubegang has none fit no node.
 struct StateWord {
   std::string_view word;
-  std::array<const char*, 2> states;  // null: none
+  std::array<const char*, 3> states;  // null: none
 };
 constexpr std::array kStateWords = {
-    StateWord{"idle", {"idle", "drain"}},        StateWord{"alloc", {"alloc", "drng"}},
-    StateWord{"allocated", {"alloc", "drng"}},   StateWord{"mix", {"mix", nullptr}},
-    StateWord{"mixed", {"mix", nullptr}},        StateWord{"down", {"down", nullptr}},
-    StateWord{"drain", {"drain", "drng"}},       StateWord{"drained", {"drain", nullptr}},
-    StateWord{"draining", {"drng", nullptr}},    StateWord{"drng", {"drng", nullptr}},
-    StateWord{"unk", {"unk", nullptr}},          StateWord{"unknown", {"unk", nullptr}},
-    StateWord{"no_respond", {"down", nullptr}},  StateWord{"comp", {nullptr, nullptr}},
-    StateWord{"completing", {nullptr, nullptr}}, StateWord{"fail", {nullptr, nullptr}},
-    StateWord{"future", {nullptr, nullptr}},     StateWord{"maint", {nullptr, nullptr}},
-    StateWord{"planned", {nullptr, nullptr}},    StateWord{"reserved", {nullptr, nullptr}},
-    StateWord{"resv", {nullptr, nullptr}},       StateWord{"reboot", {nullptr, nullptr}},
-    StateWord{"cloud", {nullptr, nullptr}},      StateWord{"perfctrs", {nullptr, nullptr}}};
+    StateWord{"idle", {"idle", "drain"}},
+    // SOURCE: recorded: a node that has jobs and free CPUs is allocated, too.
+    StateWord{"alloc", {"alloc", "mix", "drng"}}, StateWord{"allocated", {"alloc", "mix", "drng"}},
+    StateWord{"mix", {"mix", nullptr}}, StateWord{"mixed", {"mix", nullptr}},
+    StateWord{"down", {"down", nullptr}}, StateWord{"drain", {"drain", "drng"}},
+    StateWord{"drained", {"drain", nullptr}}, StateWord{"draining", {"drng", nullptr}},
+    StateWord{"drng", {"drng", nullptr}}, StateWord{"unk", {"unk", nullptr}},
+    StateWord{"unknown", {"unk", nullptr}}, StateWord{"no_respond", {"down", nullptr}},
+    StateWord{"comp", {nullptr, nullptr}}, StateWord{"completing", {nullptr, nullptr}},
+    StateWord{"fail", {nullptr, nullptr}}, StateWord{"future", {nullptr, nullptr}},
+    StateWord{"maint", {nullptr, nullptr}}, StateWord{"planned", {nullptr, nullptr}},
+    StateWord{"reserved", {nullptr, nullptr}}, StateWord{"resv", {nullptr, nullptr}},
+    StateWord{"reboot", {nullptr, nullptr}}, StateWord{"cloud", {nullptr, nullptr}},
+    StateWord{"perfctrs", {nullptr, nullptr}}};
 
 base::Status add_states(const std::string& text, SinfoOptions& options) {
   for (const std::string& word : list_of(text)) {
@@ -538,7 +551,8 @@ int show(const Session& session, const ReadWords& words, const SinfoOptions& opt
   } else {
     sort(table.groups(), options.sort, output);
   }
-  if (options.has_date) output.out << slurm_date(session.clock.wall()) << "\n";
+  if (options.has_date && options.has_heading)
+    output.out << slurm_date(session.clock.wall()) << "\n";
   const std::span<const Cell> columns{cells};
   if (options.has_heading) output.out << format_heading(columns) << "\n";
   for (const NodeGroup& group : table.groups()) {

@@ -11,6 +11,7 @@
 #include <sstream>
 #include <utility>
 
+#include "api/account.h"
 #include "api/scheduler_config.h"
 #include "api/wellknown.h"
 #include "base/number_list.h"
@@ -461,18 +462,35 @@ TEST_F(SlurmCommands, HostlistsNeedNoCluster) {
   EXPECT_EQ(slurm("scontrol", {"show", "hostlistsorted", "b2,a10,a9"}).out, "a[9-10],b2\n");
 }
 
-// Nextflow asks for numbers and states once in a few seconds, and submitit for one job's.
-TEST_F(SlurmCommands, WhatIsTheJobsAloneCostsOneRequest) {
-  add_job("team-b", "a", {},
-          {.state = kube::JobState::kPending, .job_id = 42, .partition = "main"});
+// Tools ask once in a few seconds, each of many users. A namespace's list is a part of what the
+// server looks through, so a number is looked for there first.
+TEST_F(SlurmCommands, AQuestionThatIsAskedAgainAndAgainCostsFewRequests) {
+  const auto pending = [](int number) {
+    return kube::JobStatus{
+        .state = kube::JobState::kPending, .job_id = number, .user = "ann", .partition = "main"};
+  };
+  const kube::ObjectMeta of_ann{.annotations = {{"kubegang.io/user", "ann"}}};
+  add_job("team-b", "a", {}, pending(42), of_ann);
+  add_job("team-a", "b", {}, pending(43), of_ann);
+  kube::JobSpec wide;
+  wide.resources.tasks = 8;
+  add_job("team-b", "c", wide, pending(44), of_ann);
+  kube::JobStatus runs = pending(45);
+  runs.state = kube::JobState::kRunning;
+  runs.allocation = kube::Allocation{.hostlist = "n1", .nodes = 1, .cpus = 8};
+  add_job("team-b", "d", wide, runs, of_ann);
   const auto requests = [&](const Words& arguments) {
     counts_.requests = 0;
-    EXPECT_THAT(slurm("squeue", arguments).out, HasSubstr("42"));
+    EXPECT_THAT(slurm("squeue", arguments).out, HasSubstr("4"));
     return counts_.requests;
   };
   EXPECT_EQ(requests({"-h", "-j", "42", "-o", "%i %T"}), 1);
-  EXPECT_EQ(requests({"-h", "-u", "team-b", "-t", "all", "-o", "%i %t"}), 1);
-  EXPECT_GT(requests({"-h", "-j", "42"}), 1) << "%D of a job that waits follows from its partition";
+  EXPECT_EQ(requests({"-h", "-j", "42"}), 1);
+  EXPECT_EQ(requests({"-h", "-j", "43"}), 2) << "the caller's namespace, then all";
+  EXPECT_GT(requests({"-h", "-j", "44"}), 1) << "%D of a job that waits follows from its partition";
+  EXPECT_EQ(requests({"-h", "-j", "45"}), 1) << "%D is known";
+  EXPECT_GT(requests({"-h", "-j", "42", "-O", "jobid,minmemory"}), 1) << "the partition's default";
+  EXPECT_EQ(requests({"-h", "-u", "ann", "-t", "all", "-o", "%i %t"}), 1);
 }
 
 // Tools ask for one job again and again: the server sends that one, and not 5,000 others.
@@ -492,6 +510,8 @@ TEST_F(SlurmCommands, ANumberIsSelectedByTheServer) {
   EXPECT_EQ(sent("scontrol", {"hold", "42"}), 1);
   EXPECT_EQ(sent("squeue", {"-h", "-j", "42,99"}), 1 + 3) << "99 may be the number of a task";
   EXPECT_EQ(sent("squeue", {"-h"}), 3);
+  EXPECT_EQ(sent("sacct", {"-j", "42"}), 1);
+  EXPECT_EQ(sent("sacct", {"-a"}), 3);
   EXPECT_EQ(sent("scancel", {"42"}), 1);
 }
 
@@ -1151,7 +1171,7 @@ TEST_F(SacctOfRecords, SeffSaysHowMuchOfAJobWasOfUse) {
 
 // The 26 fields that Open XDMoD asks sacct for, in its order. SOURCE: ubccr/xdmod,
 // classes/OpenXdmod/Shredder/Slurm.php. A line has that many values whatever a job is named, its
-// times are in UTC, and numbers of users and groups do not exist here.
+// times are in UTC, and the numbers of user and group are those of the namespace's identity.
 TEST_F(SacctOfRecords, XdmodReadsItsFields) {
   constexpr const char* kFields =
       "jobid,jobidraw,cluster,partition,qos,account,group,gid,user,uid,submit,eligible,start,end,"
@@ -1166,6 +1186,11 @@ TEST_F(SacctOfRecords, XdmodReadsItsFields) {
       add_job("team-a", "run", spec, status(5), {.annotations = {{"kubegang.io/user", "ann"}}});
   record(job);
   remove(job);
+  kube::Account account;
+  account.metadata.name = "physics";
+  account.spec.namespaces = {
+      {.name = "team-a", .identity = kube::PodIdentity{.uid = 1'007, .gid = 100}}};
+  ASSERT_TRUE(client_.create(account).ok());
   const std::string line =
       slurm("sacct", {"--allusers", "--parsable2", "--noheader", "--allocations", "--duplicates",
                       "--clusters", "kubegang", "--format", kFields, "--state",
@@ -1175,11 +1200,8 @@ TEST_F(SacctOfRecords, XdmodReadsItsFields) {
   const std::vector<std::string> values = slurm::split(line.substr(0, line.size() - 1), '|');
   ASSERT_EQ(values.size(), 26U) << line;
   const std::vector<std::string> names = slurm::split(kFields, ',');
-  const std::set<std::string> unknown = {"gid", "uid"};
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    EXPECT_EQ(values[i].empty(), unknown.contains(names[i])) << names[i] << ": " << values[i];
-  }
-  EXPECT_THAT(line, testing::StartsWith("5|5|kubegang|main|high|physics|team-a||ann||20"));
+  for (std::size_t i = 0; i < values.size(); ++i) EXPECT_FALSE(values[i].empty()) << names[i];
+  EXPECT_THAT(line, testing::StartsWith("5|5|kubegang|main|high|physics|team-a|100|ann|1007|20"));
   EXPECT_THAT(line,
               testing::EndsWith("|00:01:00|4:0|FAILED|2|8|2|200M|billing=2,cpu=2,mem=200M,"
                                 "node=2|billing=8,cpu=8,mem=200M,node=2|00:10:00|n[1-2]|run\n"));

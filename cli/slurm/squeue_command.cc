@@ -98,6 +98,26 @@ std::string reason_or_nodes(const JobFacts& facts) {
   return waits ? "(" + facts.reason + ")" : facts.hostlist;
 }
 
+// SOURCE: recorded: times and nodes at the right are not cut.
+std::string whole_at_right(const std::string& value, std::size_t width, bool at_right) {
+  return at_right ? value : placed(value, width, at_right);
+}
+
+std::string cut_limit(const JobFacts& facts, const std::string& value, std::size_t width,
+                      bool at_right) {
+  return whole_at_right(value, width, at_right && facts.limit);
+}
+
+std::string cut_nodes(const JobFacts&, const std::string& value, std::size_t width, bool at_right) {
+  return whole_at_right(value, width, at_right);
+}
+
+std::string cut_reason_or_nodes(const JobFacts&, const std::string& value, std::size_t width,
+                                bool at_right) {
+  return value.starts_with('(') ? placed(value, width, at_right)
+                                : whole_at_right(value, width, at_right);
+}
+
 std::string pending_seconds(const JobFacts& facts) {
   const kube::JobStatus& status = facts.job->status;
   if (!status.submit_time) return "0";
@@ -152,8 +172,8 @@ constexpr std::array kFields = {
     Field{'m', "minmemory", "MIN_MEMORY", memory_of},
     Field{'d', "mintmpdisk", "MIN_TMP_DISK", tmp_disk_of},
     Field{'\0', "tres-alloc", "TRES_ALLOC", tres_of},
-    Field{'l', "timelimit", "TIME_LIMIT", limit_of},
-    Field{'L', "timeleft", "TIME_LEFT", left_of},
+    Field{'l', "timelimit", "TIME_LIMIT", limit_of, {}, cut_limit},
+    Field{'L', "timeleft", "TIME_LEFT", left_of, {}, cut_limit},
     Field{'M', "timeused", "TIME",
           [](const JobFacts& f) { return slurm::format_run_time(f.run_time); }},
     Field{'E', "dependency", "DEPENDENCY",
@@ -164,8 +184,8 @@ constexpr std::array kFields = {
           }},
     Field{'\0', "pendingtime", "PENDING_TIME", pending_seconds},
     Field{'r', "reason", "REASON", [](const JobFacts& f) { return f.reason; }},
-    Field{'R', "reasonlist", "NODELIST(REASON)", reason_or_nodes},
-    Field{'N', "nodelist", "NODELIST", [](const JobFacts& f) { return f.hostlist; }},
+    Field{'R', "reasonlist", "NODELIST(REASON)", reason_or_nodes, {}, cut_reason_or_nodes},
+    Field{'N', "nodelist", "NODELIST", [](const JobFacts& f) { return f.hostlist; }, {}, cut_nodes},
     Field{'n', "reqnodes", "REQ_NODES",
           [](const JobFacts& f) { return f.job->spec.placement.hostlist.value_or(""); }},
     Field{'x', "", "EXC_NODES",
@@ -359,7 +379,17 @@ int fail(Output output, const base::Error& error) {
   return kExitFailed;
 }
 
-base::Status add_states(const std::string& text, SqueueOptions& options) {
+// SOURCE: recorded: an option that is there twice counts as the last one says, and an empty list
+// selects nothing. Nothing is named ",".
+std::set<std::string> given(const std::string& text) {
+  const auto words = list_of(text);
+  return words.empty() ? std::set<std::string>{","} : std::set(words.begin(), words.end());
+}
+
+base::Status set_states(const std::string& text, SqueueOptions& options) {
+  options.all_states = false;
+  options.states.clear();
+  if (list_of(text).empty()) options.states = given(text);
   for (const std::string& word : list_of(text)) {
     if (slurm::same_word(word, "all")) {
       options.all_states = true;
@@ -375,8 +405,10 @@ base::Status add_states(const std::string& text, SqueueOptions& options) {
   return {};
 }
 
+// SOURCE: recorded: a step is the job that it is of.
 base::Status add_jobs(const std::string& text, SqueueOptions& options) {
   for (std::string& word : job_words(text)) {
+    word.resize(std::min(word.find('.'), word.size()));
     auto asked = parse_job_word(word);
     if (!asked) return base::invalid_argument("Invalid job id: " + word);
     // SOURCE: a task that waits with others is shown by itself then.
@@ -387,34 +419,31 @@ base::Status add_jobs(const std::string& text, SqueueOptions& options) {
   return {};
 }
 
-base::Status add_nodes(const std::string& text, SqueueOptions& options) {
+base::Status set_nodes(const std::string& text, SqueueOptions& options) {
   const auto nodes = slurm::expand_hostlist(text);
   if (!nodes) return nodes.error();
-  options.nodes.insert(nodes->begin(), nodes->end());
+  options.nodes = {nodes->begin(), nodes->end()};
   return {};
 }
 
 base::Status apply(const ReadOption& option, SqueueOptions& options) {
-  const auto add = [&](std::set<std::string>& to) {
-    for (std::string& word : list_of(option.value)) to.insert(std::move(word));
-  };
   const std::string& name = option.name;
   if (name == "noheader") options.has_heading = false;
   if (name == "me") options.is_own = true;
   if (name == "start") options.only_waiting = true;
   if (name == "array") options.arrays = ArrayView::kEach;
   if (name == "long") options.has_date = true;
-  if (name == "user") add(options.users);
-  if (name == "partition") add(options.partitions);
-  if (name == "name") add(options.names);
-  if (name == "account") add(options.accounts);
-  if (name == "qos") add(options.qos);
-  if (name == "licenses") add(options.licenses);
+  if (name == "user") options.users = given(option.value);
+  if (name == "partition") options.partitions = given(option.value);
+  if (name == "name") options.names = given(option.value);
+  if (name == "account") options.accounts = given(option.value);
+  if (name == "qos") options.qos = given(option.value);
+  if (name == "licenses") options.licenses = given(option.value);
   if (name == "sort") options.sort = option.value;
   if (name == "clusters") options.context = option.value;
-  if (name == "states") return add_states(option.value, options);
+  if (name == "states") return set_states(option.value, options);
   if (name == "jobs") return add_jobs(option.value, options);
-  if (name == "nodelist") return add_nodes(option.value, options);
+  if (name == "nodelist") return set_nodes(option.value, options);
   if (name == "iterate") {
     const auto seconds = slurm::parse_integer("--iterate", option.value, {.min = 1});
     if (!seconds) return base::invalid_argument("--iterate=" + option.value);
@@ -423,17 +452,18 @@ base::Status apply(const ReadOption& option, SqueueOptions& options) {
   return {};
 }
 
-// The last one of --format, --Format, --long and --start says what is printed. SOURCE: a field that
-// does not exist is reported, and the rest is printed.
+// The last one of --format and --Format says what is printed. SOURCE: recorded: --start and --long
+// say it if there is neither. A field that does not exist is reported, and the rest is printed.
 void set_cells(const ReadWords& words, SqueueOptions& options, Output output) {
   std::vector<std::string> unknown;
   const std::span<const Field> fields{kFields};
-  options.cells = read_letters(fields, kFormat, unknown);
+  const char* const by_default = options.only_waiting ? kStartFormat
+                                 : options.has_date   ? kLongFormat
+                                                      : kFormat;
+  options.cells = read_letters(fields, by_default, unknown);
   for (const ReadOption& option : words.options) {
     if (option.name == "format") options.cells = read_letters(fields, option.value, unknown);
     if (option.name == "Format") options.cells = read_fields(fields, option.value, unknown);
-    if (option.name == "long") options.cells = read_letters(fields, kLongFormat, unknown);
-    if (option.name == "start") options.cells = read_letters(fields, kStartFormat, unknown);
   }
   for (const std::string& name : unknown) {
     output.err << "squeue: error: Invalid job format specification: " << name << "\n";
@@ -483,6 +513,10 @@ bool fits(const std::set<std::string>& wanted, const std::string& value) {
 
 // Filters by what all tasks of an array share, before each of them becomes a job.
 bool may_be_shown(const kube::Job& job, const SqueueOptions& options, const Caller& caller) {
+  const bool has_filters = options.is_own || !options.users.empty() || !options.names.empty() ||
+                           !options.accounts.empty() || !options.qos.empty() ||
+                           !options.licenses.empty();
+  if (!has_filters) return true;
   const JobFacts facts = facts_of(job, {}, base::Instant{});
   const kube::JobSchedule& schedule = job.spec.schedule;
   return fits(options.users, facts.user) && fits(options.names, facts.name) &&
@@ -493,15 +527,16 @@ bool may_be_shown(const kube::Job& job, const SqueueOptions& options, const Call
 
 bool is_shown(const JobFacts& facts, const SqueueOptions& options) {
   static const std::set<std::string> kActive{"PD", "R", "S", "CG"};
+  static const std::set<std::string> kWaiting{"PD"};
+  const auto& by_default = options.only_waiting ? kWaiting : kActive;
   const bool state_fits =
       options.all_states ||
-      (options.states.empty() ? kActive : options.states).contains(facts.state_code);
+      (options.states.empty() ? by_default : options.states).contains(facts.state_code);
   const bool is_asked_for =
       options.asked.empty() || std::ranges::any_of(options.asked, [&](const JobWord& word) {
         return is_named(word, facts.id, facts.array);
       });
   return state_fits && is_asked_for && is_in(facts, options.partitions) &&
-         (!options.only_waiting || facts.state_code == "PD") &&
          (options.nodes.empty() || is_on(facts, options.nodes));
 }
 
@@ -529,6 +564,12 @@ bool is_before(const Field& field, const JobFacts& a, const JobFacts& b) {
       return a.cpus < b.cpus;
     case 'M':
       return a.run_time < b.run_time;
+    case 'P':
+      return a.partition < b.partition;
+    case 'j':
+      return a.name < b.name;
+    case 'u':
+      return a.user < b.user;
     case 'l':
       return a.limit.value_or(base::Duration::max()) < b.limit.value_or(base::Duration::max());
     default:
@@ -555,7 +596,7 @@ base::Status check_sort(std::string_view keys) {
 }
 
 // SOURCE: letters with + and - before them, commas or none between.
-base::Status sort(std::vector<JobFacts>& all, const std::string& keys) {
+base::Status sort(std::vector<const JobFacts*>& all, const std::string& keys) {
   struct Key {
     const Field* field;
     bool is_reverse;
@@ -569,11 +610,13 @@ base::Status sort(std::vector<JobFacts>& all, const std::string& keys) {
     order.push_back({field_of(letter), is_reverse});
     is_reverse = false;
   }
-  for (const Key& key : order | std::views::reverse) {
-    std::ranges::stable_sort(all, [&](const JobFacts& a, const JobFacts& b) {
-      return key.is_reverse ? is_before(*key.field, b, a) : is_before(*key.field, a, b);
-    });
-  }
+  std::ranges::stable_sort(all, [&](const JobFacts* a, const JobFacts* b) {
+    for (const Key& key : order) {
+      if (is_before(*key.field, *a, *b)) return !key.is_reverse;
+      if (is_before(*key.field, *b, *a)) return key.is_reverse;
+    }
+    return false;
+  });
   return {};
 }
 
@@ -594,21 +637,13 @@ base::Status check_nodes(const Session& session, const SqueueOptions& options) {
   return {};
 }
 
-// If a job does not say who has submitted it, its namespace is the user.
-std::set<std::string> users_of(const SqueueOptions& options, const Caller& caller) {
-  std::set<std::string> users = options.users;
-  if (users.empty() && options.is_own) users = {caller.user, caller.ns};
-  users.erase("");
-  return users;
-}
-
 base::Result<std::vector<kube::Job>> jobs_of(const Session& session, const SqueueOptions& options,
                                              const Caller& caller, const FollowedJobs* followed,
                                              Output output) {
   if (followed != nullptr) return followed->jobs();
-  const std::set<std::string> users = users_of(options, caller);
-  if (!options.jobs.empty() || users.empty()) return list_jobs(session, output, options.jobs);
-  return list_jobs_of(session, users, output);
+  if (!options.jobs.empty()) return list_jobs(session, output, options.jobs);
+  if (!options.users.empty()) return list_jobs_of(session, options.users, output);
+  return options.is_own ? list_own_jobs(session, caller, output) : list_jobs(session, output);
 }
 
 // Named jobs, or users, cost a list of their jobs; all others come from the watch, if there is
@@ -628,21 +663,40 @@ base::Result<std::vector<JobPart>> parts_of(const Session& session, const Squeue
 
 // Fields that no partition gives to a job that does not ask for them. Tools that ask for these
 // alone, once a second, cost one request each time.
-constexpr std::string_view kOfTheJobAlone = "ijtTuUgGPAFKMNrRkaqpQyVZoB";
+constexpr std::string_view kOfTheJobAlone = "ijtTuUgGPAFKMNrRkaqpQyVZoBhSWYZ";
 
+// Returns true if the partition has a say in this field of the job. `facts` are those without it.
+bool depends_on_partition(char letter, const JobFacts& facts) {
+  switch (letter) {
+    case 'D':
+      // Nodes are estimated by the CPUs of a node.
+      return !facts.job->status.allocation && facts.cpus > facts.nodes;
+    case 'l':
+    case 'L':
+    case 'e':
+      return !facts.limit;
+    default:
+      return letter == '\0' || kOfTheJobAlone.find(letter) == std::string_view::npos;
+  }
+}
+
+// Beside a list of many jobs one more request is nothing.
 bool needs_partitions(const SqueueOptions& options, const std::string& sort_keys,
                       const std::vector<JobPart>& jobs) {
-  const auto is_given = [](char letter) {
-    return letter == '\0' || kOfTheJobAlone.find(letter) == std::string_view::npos;
-  };
-  return std::ranges::any_of(sort_keys, [&](char c) { return !is_sign(c) && is_given(c); }) ||
-         std::ranges::any_of(options.cells,
-                             [&](const Cell& cell) {
-                               return cell.field != nullptr && is_given(cell.field->letter);
-                             }) ||
-         std::ranges::any_of(jobs, [](const JobPart& part) {
-           return part.job->status.partition.empty() && part.job->spec.partitions.empty();
-         });
+  constexpr std::size_t kFew = 50;
+  if (jobs.size() > kFew) return true;
+  std::string letters;
+  for (const char c : sort_keys) {
+    if (!is_sign(c)) letters += c;
+  }
+  for (const Cell& cell : options.cells) {
+    if (cell.field != nullptr) letters += cell.field->letter;
+  }
+  return std::ranges::any_of(jobs, [&](const JobPart& part) {
+    if (part.job->status.partition.empty() && part.job->spec.partitions.empty()) return true;
+    const JobFacts facts = facts_of(part, {}, base::Instant{});
+    return std::ranges::any_of(letters, [&](char c) { return depends_on_partition(c, facts); });
+  });
 }
 
 int show(const Session& session, const SqueueOptions& options, const Caller& caller,
@@ -672,12 +726,15 @@ int show(const Session& session, const SqueueOptions& options, const Caller& cal
     output.err << "slurm_load_jobs error: Invalid job id specified\n";
     return kExitFailed;
   }
-  const base::Status sorted = sort(all, sort_keys);
+  std::vector<const JobFacts*> lines;
+  for (const JobFacts& facts : all) lines.push_back(&facts);
+  const base::Status sorted = sort(lines, sort_keys);
   const std::span<const Cell> cells{options.cells};
-  if (options.has_date || options.every) output.out << date_line(now);
+  const bool has_date = (options.has_date && options.has_heading) || options.every;
+  if (has_date) output.out << date_line(now);
   if (options.has_heading) output.out << format_heading(cells) << "\n";
   if (!sorted) return fail(output, sorted.error());
-  for (const JobFacts& facts : all) output.out << format_line(cells, facts) << "\n";
+  for (const JobFacts* facts : lines) output.out << format_line(cells, *facts) << "\n";
   return kExitOk;
 }
 

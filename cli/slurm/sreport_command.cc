@@ -259,7 +259,7 @@ base::Status set_condition(const std::string& word, ReportOptions& options, cons
     return base::Status{};
   };
   if (name == "start" || name == "end") {
-    const auto instant = slurm::parse_instant(name, value, now);
+    const auto instant = past_instant(name, value, now);
     if (!instant) return instant.error();
     (name == "start" ? options.from : options.until) = *instant;
     return {};
