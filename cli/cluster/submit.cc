@@ -492,6 +492,11 @@ void warn_of_files(slurm::BatchOptions& options) {
   if (options.signal) {
     options.warnings.emplace_back("--signal has no effect: only a batch script gets signals");
   }
+  if (options.request.array) {
+    options.warnings.emplace_back(
+        "the logs of most tasks go with their pods: of those that have ended, the last 100 that "
+        "failed and 10 that succeeded keep pods and logs; write what you need to files");
+  }
   if (!options.output && !options.error && !options.input) return;
   options.warnings.emplace_back(
       "--output, --error and --input have no effect: a command's output is the log of its pods");

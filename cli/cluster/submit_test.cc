@@ -463,6 +463,17 @@ TEST_F(Submit, ALongNameIsCutToWhatAnArrayMayHave) {
   EXPECT_EQ(only_job().metadata.name.size(), 48U);
 }
 
+// A command has no output file, and the operator deletes the pods of ended tasks
+// (ControlLoop::delete_old_pods).
+TEST_F(Submit, AnArrayOfACommandWarnsThatLogsGo) {
+  const Ran ran = run({"submit", "--array=0-3", "--", "x"});
+  ASSERT_EQ(ran.code, kExitOk) << ran.err;
+  EXPECT_THAT(ran.err, HasSubstr("warning: the logs of most tasks go with their pods"));
+  const Ran script_ran = run({"submit", "--array=0-3", script("job.sh", "#!/bin/sh\ntrue\n")});
+  ASSERT_EQ(script_ran.code, kExitOk) << script_ran.err;
+  EXPECT_EQ(script_ran.err, "") << "its output goes to files";
+}
+
 // The script that docs/from-slurm.md names, as people submit it: its directives are read, and it
 // asks for nothing that is refused.
 TEST_F(Submit, TheExampleWithStepsIsAccepted) {

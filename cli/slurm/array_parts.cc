@@ -57,12 +57,19 @@ class Splitter {
     const kube::TaskOutcomes outcomes{status_};
     std::map<int, const kube::ArrayTask*> started;
     for (const kube::ArrayTask& entry : status_.tasks) started[entry.task] = &entry;
+    // Until the records have it, more is kept of the last ones than the outcome.
+    std::map<int, const kube::TaskEnd*> ends;
+    for (const kube::TaskEnd& end : status_.ended) ends[end.task] = &end;
     std::vector<JobPart> waiting, others;
     for (const int task : all_) {
       const kube::TaskOutcome outcome = outcomes.of(task);
       const auto entry = started.find(task);
       if (outcome != kube::TaskOutcome::kNone) {
-        if (has_ended) others.push_back(part(task, ended(outcome)));
+        if (!has_ended) continue;
+        const auto end = ends.find(task);
+        others.push_back(part(
+            task, end == ends.end() ? ended(outcome)
+                                    : own_job({}, kube::task_status(*end->second, plain_.status))));
       } else if (entry != started.end()) {
         auto own = own_job(wish_for(task), kube::task_status(*entry->second, plain_.status));
         (entry->second->allocation ? others : waiting).push_back(part(task, std::move(own)));

@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <chrono>
 #include <set>
+#include <string>
 
 #include "cli/cluster/task_control.h"
 
@@ -48,6 +50,27 @@ TEST(ArrayParts, TasksThatWaitAreOnePart) {
               ElementsAre("1001_3 Pending JobArrayTaskLimit", "1001_4 Pending JobArrayTaskLimit",
                           "1001_5 Pending JobArrayTaskLimit", "1001_6 Pending JobArrayTaskLimit",
                           "1001_1 Completed ", "1001_2 Running "));
+}
+
+// While the records do not have its end, the status of the array has; afterwards its number is that
+// of the array, and its exit code the highest of all.
+TEST(ArrayParts, ATaskThatHasEndedHasItsNumberUntilItIsRecorded) {
+  kube::Job job = array();
+  job.status.exit_code = 9;
+  job.status.array->succeeded = "";
+  job.status.array->failed = "1,3";
+  job.status.array->ended.push_back(
+      {.task = 3, .job_id = 1004, .state = kube::JobState::kOutOfMemory, .exit_code = 2});
+  const auto parts = array_parts({job}, ArrayView::kEach, true);
+  const auto of = [&](int task) {
+    const auto found = std::ranges::find_if(
+        parts, [&](const JobPart& part) { return part.array->tasks.front() == task; });
+    const kube::JobStatus& status = found->job->status;
+    return std::to_string(*status.job_id) + " " + std::string{to_string(*status.state)} + " " +
+           std::to_string(status.exit_code.value_or(-1));
+  };
+  EXPECT_EQ(of(3), "1004 OutOfMemory 2");
+  EXPECT_EQ(of(1), "1001 Failed 9");
 }
 
 // As recorded: a row of steps is written as such if it spans more than ten numbers, and any other
