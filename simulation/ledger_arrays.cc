@@ -217,9 +217,12 @@ void Ledger::check_throttle(const kube::Job& job, const ArrayFacts& facts) {
       facts.is_heard ? facts.throttle : looser(facts.throttle, facts.throttle_before);
   if (most == 0) return;
   ++tally_.looked["throttle"];
-  const auto have_nodes = with_nodes(*job.status.array);
-  if (have_nodes <= most) return;
-  find("throttle", std::to_string(have_nodes) + " tasks of " + job.metadata.name + " have nodes, " +
+  // Those of which the end is decided may count no more.
+  const auto run = std::ranges::count_if(job.status.array->tasks, [](const kube::ArrayTask& task) {
+    return task.allocation && !task.ending;
+  });
+  if (run <= most) return;
+  find("throttle", std::to_string(run) + " tasks of " + job.metadata.name + " run, " +
                        std::to_string(most) + " may");
 }
 

@@ -13,15 +13,19 @@ std::string job_name(const Job& job) {
 }
 
 // Counted, and no more than may be (13.4).
-std::string check_begun_tasks(const JobTable& table) {
-  std::map<const Job*, int> begun;
+std::string check_tasks(const JobTable& table) {
+  std::map<const Job*, int> begun, running;
   for (const auto& [order, job] : table.all()) {
-    if (job->whole != nullptr && job->has_begun) ++begun[job->whole];
+    if (job->whole == nullptr) continue;
+    if (job->has_begun) ++begun[job->whole];
+    if (job->allocated() && !job->completing()) ++running[job->whole];
   }
   for (const auto& [order, job] : table.all()) {
     if (!job->is_array()) continue;
-    const int count = begun[&*job];
-    if (job->tasks->begun != count) return job_name(*job) + ": begun tasks are miscounted";
+    if (job->tasks->begun != begun[&*job]) return job_name(*job) + ": begun tasks are miscounted";
+    if (job->tasks->running != running[&*job]) {
+      return job_name(*job) + ": running tasks are miscounted";
+    }
   }
   return {};
 }
@@ -34,7 +38,7 @@ std::string Engine::check_invariants() {
   for (const auto& [order, job] : books_.table().all()) {
     if (std::string broken = check_job(*job); !broken.empty()) return broken;
   }
-  if (std::string broken = check_begun_tasks(books_.table()); !broken.empty()) return broken;
+  if (std::string broken = check_tasks(books_.table()); !broken.empty()) return broken;
   for (int rank = 0; rank < cluster_.node_count(); ++rank) {
     if (std::string broken = check_node(cluster_.node_at(rank)); !broken.empty()) return broken;
   }

@@ -42,6 +42,7 @@ void Engine::kill(Job& job) {
   if (!job.turn.in_gang) turns_->set_phase(job, JobClock::Phase::kIdle);
   stop_waiting_for_room(job);
   books_.release_cores(job);
+  if (job.whole != nullptr) reopen(*job.whole, &job);  // it counts no more (13.4)
 }
 
 // The scheduler did not decide it: the processes ended, or the node is lost.

@@ -148,6 +148,7 @@ void JobBooks::book(Job& job) {
   const bool is_first = !std::exchange(job.has_begun, true);
   if (job.whole != nullptr) {
     ++job.whole->tasks->allocated;
+    if (!job.completing()) ++job.whole->tasks->running;
     if (is_first) ++job.whole->tasks->begun;
   }
   usage_.add(job);
@@ -174,6 +175,7 @@ void JobBooks::set_ending(Job& job, Ending ending) {
 // The node counters look at what the job counts as, so it leaves them as what it was and enters
 // them as what it is now: its place in jobs_on() stays the same.
 void JobBooks::release_cores(Job& job) {
+  if (job.whole != nullptr) --job.whole->tasks->running;
   selector_->remove(job.select);
   usage_.before_change(job);
   job.ending->killed = true;
@@ -200,7 +202,10 @@ void JobBooks::end(Job& job, JobState next) {
   if (!job.completing()) selector_->remove(job.select);
   usage_.remove(job);
   allocated_.erase(job.table_order);
-  if (job.whole != nullptr) --job.whole->tasks->allocated;
+  if (job.whole != nullptr) {
+    --job.whole->tasks->allocated;
+    if (!job.completing()) --job.whole->tasks->running;
+  }
   job.partition.reset();
   job.allocation = Allocation{};
   job.user_suspended = job.cores_released = job.ready = false;

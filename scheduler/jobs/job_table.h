@@ -75,6 +75,7 @@ struct Job : JobFacts {
   struct Tasks {
     std::set<JobId> own;
     int allocated = 0;  // of these
+    int running = 0;    // of these; completing ones do not count for the throttle (13.4)
     int begun = 0;      // of these; they are allocated, or wait again
   };
   std::unique_ptr<Tasks> tasks;
@@ -131,7 +132,7 @@ struct Job : JobFacts {
     if (all == nullptr) return count();
     const ArrayRequest& asked = *all->request->array;
     int most = count();
-    if (asked.at_once) most = std::min(most, *asked.at_once - all->tasks->allocated);
+    if (asked.at_once) most = std::min(most, *asked.at_once - all->tasks->running);
     if (asked.begun_most && !has_begun) {
       most = std::min(most, *asked.begun_most - all->tasks->begun);
     }

@@ -336,7 +336,7 @@ bool Admission::has_timer(JobId id) const {
 std::string Admission::throttled_message(const Job& job) {
   const Job& array = job.is_array() ? job : *job.whole;
   const ArrayRequest& request = *array.request->array;
-  if (request.at_once && array.tasks->allocated >= *request.at_once) {
+  if (request.at_once && array.tasks->running >= *request.at_once) {
     return "as many tasks of its array run as may at once, " + std::to_string(*request.at_once);
   }
   return "as many tasks of its array have started and not ended as may, " +

@@ -108,6 +108,16 @@ TEST_F(Arrays, RunNoMoreTasksAtOnceThanTheyMay) {
   EXPECT_EQ(tasks(5), "++Rw");
 }
 
+// On the other node: that of the first is not clean yet.
+TEST_F(Arrays, ATaskThatIsCompletingMakesRoomForTheNext) {
+  submit(array_of(5, 4, 1));
+  tell(JobEnding{.job = task(5, 0), .verdict = JobState::kCompleted, .exit_code = 0});
+  EXPECT_EQ(tasks(5), "RRww");
+  EXPECT_TRUE(driver.scheduler().job(task(5, 0), driver.now())->completing);
+  tell(JobGone{task(5, 0)});
+  EXPECT_EQ(tasks(5), "+Rww");
+}
+
 // Tasks that wait again count, over a new leader, too, and start again all the same.
 TEST_F(Arrays, BeginNoMoreTasksThanMayHaveBegun) {
   Configuration by_priority = gang_linear({partition("p", two, OverSubscribe::kNo)});
