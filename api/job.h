@@ -140,6 +140,7 @@ struct JobResources {
   std::vector<JobDevice> devices{};         // on each node
   std::vector<JobDevice> devices_of_job{};  // on all nodes together
   std::vector<JobDevice> devices_per_task{};
+  std::vector<JobDevice> devices_per_socket{};
   std::optional<std::int32_t> cpus_per_gpu{};
   std::optional<Bytes> memory_per_gpu{};
   std::optional<std::int32_t> tasks_per_gpu{};
@@ -150,10 +151,12 @@ struct JobResources {
   friend bool operator==(const JobResources&, const JobResources&) = default;
 };
 
-// Returns true if the job itself asks for devices, whatever its template does.
+// Returns true if the job itself asks for devices, whatever its template does. Tasks for each GPU
+// ask for as many GPUs as these need.
 inline bool asks_for_devices(const JobResources& resources) {
   return !resources.devices.empty() || !resources.devices_of_job.empty() ||
-         !resources.devices_per_task.empty();
+         !resources.devices_per_task.empty() || !resources.devices_per_socket.empty() ||
+         resources.tasks_per_gpu.has_value();
 }
 
 // The nodes that the job may run on, and whether it shares them: sbatch --nodelist, --exclude,

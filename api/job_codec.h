@@ -34,6 +34,7 @@ void visit(Io& io, Like<JobResources> auto& s) {
   io.field("devices", s.devices);
   io.field("devicesOfJob", s.devices_of_job);
   io.field("devicesPerTask", s.devices_per_task);
+  io.field("devicesPerSocket", s.devices_per_socket);
   io.field("cpusPerGPU", s.cpus_per_gpu);
   io.field("memoryPerGPU", s.memory_per_gpu);
   io.field("tasksPerGPU", s.tasks_per_gpu);

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <string>
 
 #include "base/time.h"
 #include "kube/api/quantity.h"
@@ -15,8 +17,9 @@ struct ResourceAmounts {
   std::optional<std::int64_t> cpus{};
   std::optional<Bytes> memory{};
   std::optional<std::int64_t> nodes{};
-  std::optional<std::int64_t> billing{};  // billing units
-  std::optional<std::int64_t> gpus{};     // gres/gpu, of all types
+  std::optional<std::int64_t> billing{};               // billing units
+  std::optional<std::int64_t> gpus{};                  // gres/gpu, of all types
+  std::map<std::string, std::int64_t> gpus_of_type{};  // gres/gpu:a100
 
   friend bool operator==(const ResourceAmounts&, const ResourceAmounts&) = default;
 };

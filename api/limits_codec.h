@@ -14,6 +14,7 @@ void visit(Io& io, Like<ResourceAmounts> auto& s) {
   io.field("nodes", s.nodes);
   io.field("billing", s.billing);
   io.field("gpus", s.gpus);
+  io.field("gpusOfType", s.gpus_of_type);
 }
 
 template <typename Io>

@@ -89,6 +89,7 @@ struct BillingWeights {
   std::optional<std::int64_t> milli_per_gibibyte{};
   std::optional<std::int64_t> milli_per_node{};
   std::optional<std::int64_t> milli_per_gpu{};
+  std::map<std::string, std::int64_t> milli_per_gpu_of_type{};
 
   friend bool operator==(const BillingWeights&, const BillingWeights&) = default;
 };

@@ -35,6 +35,7 @@ void visit(Io& io, Like<BillingWeights> auto& s) {
   io.field("milliPerGiB", s.milli_per_gibibyte);
   io.field("milliPerNode", s.milli_per_node);
   io.field("milliPerGPU", s.milli_per_gpu);
+  io.field("milliPerGPUOfType", s.milli_per_gpu_of_type);
 }
 
 template <typename Io>

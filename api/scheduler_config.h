@@ -231,6 +231,7 @@ struct PriorityWeights {
   std::optional<std::int64_t> memory{};
   std::optional<std::int64_t> nodes{};
   std::optional<std::int64_t> gpus{};
+  std::map<std::string, std::int64_t> gpus_of_type{};
 
   friend bool operator==(const PriorityWeights&, const PriorityWeights&) = default;
 };

@@ -88,6 +88,7 @@ void visit(Io& io, Like<PriorityWeights> auto& s) {
   io.field("memory", s.memory);
   io.field("nodes", s.nodes);
   io.field("gpus", s.gpus);
+  io.field("gpusOfType", s.gpus_of_type);
 }
 
 template <typename Io>

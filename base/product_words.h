@@ -11,7 +11,8 @@ inline bool is_word_separator(char c) {
   return c == '-' || c == '_' || c == ' ' || c == '.';
 }
 
-// Returns true if the words that are asked, separated or not, stand together in the product's name.
+// Returns true if the words that are asked, separated or not and in any case, stand together in the
+// product's name.
 inline bool has_words(std::string_view product, std::string_view asked) {
   // Reads past separators. '\0' at the end.
   const auto next = [](std::string_view& text) {
@@ -19,7 +20,7 @@ inline bool has_words(std::string_view product, std::string_view asked) {
     if (text.empty()) return '\0';
     const char c = text.front();
     text.remove_prefix(1);
-    return c;
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   };
   // Returns true if the name begins with all that is asked, and a word ends there.
   const auto begins = [&](std::string_view name) {

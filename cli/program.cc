@@ -310,7 +310,7 @@ void add_import(CLI::App& app, Commands& commands) {
       *app.add_subcommand("import", "Translate slurm.conf and sacctmgr's files to YAML.");
   command
       .add_option("FILE", commands.import.files,
-                  "slurm.conf, or output of sacctmgr (dump, show qos -P)")
+                  "slurm.conf, gres.conf, or output of sacctmgr (dump, show qos -P)")
       ->required();
   command.add_flag("--strict", commands.import.strict,
                    "exit with 2 for parameters without effect, too");

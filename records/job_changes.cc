@@ -26,7 +26,8 @@ std::string joined(const std::vector<std::string>& parts) {
 
 std::string devices_of(const kube::JobResources& asked) {
   std::vector<std::string> parts;
-  for (const auto* form : {&asked.devices, &asked.devices_of_job, &asked.devices_per_task}) {
+  for (const auto* form : {&asked.devices, &asked.devices_of_job, &asked.devices_per_task,
+                           &asked.devices_per_socket}) {
     for (const kube::JobDevice& device : *form) {
       parts.push_back(device.name + ":" + (device.type.empty() ? "" : device.type + ":") +
                       std::to_string(device.count));

@@ -169,8 +169,8 @@ TEST(ClusterKeys, RefusesWithASentence) {
        "PriorityFlags DEPTH_OBLIVIOUS: not supported yet; leave it out"},
       {{{"PriorityUsageResetPeriod", "NOW"}},
        "PriorityUsageResetPeriod NOW: is a command, not a period; say NONE"},
-      {{{"PriorityWeightTRES", "CPU=10,gres/gpu:a100=5"}},
-       "PriorityWeightTRES gres/gpu:a100: not supported yet; leave it out"},
+      {{{"PriorityWeightTRES", "CPU=10,gres/fpga=5"}},
+       "PriorityWeightTRES gres/fpga: not supported yet; leave it out"},
       {{{"TopologyPlugin", "topology/tree"}},
        "TopologyPlugin=topology/tree: not supported yet; leave it out"},
       {{{"Licenses", "foo:x"}}, "Licenses \"x\": not a whole number"},
@@ -437,8 +437,14 @@ TEST(AccountKeys, ReadSharesAndLimits) {
   const auto gpus = read_user_keys(Keys{{"name", "ada"}, {"GrpTRES", "gres/gpu=1"}});
   ASSERT_TRUE(gpus.ok()) << gpus.error().message;
   EXPECT_EQ(gpus->limits.group_tres[sched::Tres::kGpu], 1);
-  const auto unknown = read_user_keys(Keys{{"name", "ada"}, {"GrpTRES", "gres/gpu:a100=1"}});
-  EXPECT_EQ(unknown.error().message, "GrpTRES gres/gpu:a100: not supported yet; leave it out");
+  const auto typed =
+      read_user_keys(Keys{{"name", "ada"}, {"GrpTRES", "gres/gpu:a100=2,GRES/gpu:v100=-1"}});
+  ASSERT_TRUE(typed.ok()) << typed.error().message;
+  EXPECT_EQ(typed->limits.group_tres[sched::Tres::kGpu], std::nullopt);
+  EXPECT_THAT(typed->limits.group_tres.of_gpu_type,
+              testing::ElementsAre(testing::Pair("a100", 2)));
+  const auto unknown = read_user_keys(Keys{{"name", "ada"}, {"GrpTRES", "gres/fpga=1"}});
+  EXPECT_EQ(unknown.error().message, "GrpTRES gres/fpga: not supported yet; leave it out");
 }
 
 // n3 overrides the memory of the DEFAULT line and keeps its CPUs. Partition a has no Nodes, which

@@ -46,6 +46,7 @@ base::Result<sched::DeviceCount> parse_count(std::string_view what, std::string_
     devices.kind.type = words.front();
     if (devices.kind.type.empty()) return wrong(what, text, "an empty type");
   }
+  if (words.size() == 2 && count.empty()) return wrong(what, text, "an empty number");
   if (words.size() > 2) return wrong(what, text, "write name[:type][:count]");
   if (!is_word(devices.kind.name) || (!devices.kind.type.empty() && !is_word(devices.kind.type))) {
     return wrong(what, text, "write name[:type][:count], such as gpu:2 or gpu:a100:2");
@@ -112,7 +113,10 @@ class Settling {
       request_.tasks = request_.min_nodes * std::max(each, 1);  // 1
     }
     if (const base::Status status = tasks_of_gpus(); !status) return status;  // 2
-    for (const sched::DeviceCount& all : request_.devices_of_job) {           // 3
+    for (const sched::DeviceCount& one : request_.devices_per_socket) {
+      if (const base::Status status = check_sockets(one); !status) return status;
+    }
+    for (const sched::DeviceCount& all : request_.devices_of_job) {  // 3
       if (const base::Status status = settle(all); !status) return status;
     }
     if (!request_.devices_per_task.empty() && !request_.tasks) {
@@ -122,6 +126,25 @@ class Settling {
   }
 
  private:
+  static int count_in(const sched::Devices& devices, const sched::DeviceKind& kind) {
+    const auto found = std::ranges::find(devices, kind, &sched::DeviceCount::kind);
+    return found == devices.end() ? 0 : found->count;
+  }
+  // Checks GPUs of each socket of a node: --sockets-per-node must say how many sockets these are.
+  base::Status check_sockets(const sched::DeviceCount& each) const {
+    const std::string name = "--gpus-per-socket " + std::to_string(each.count);
+    if (!request_.sockets_per_node) return refused(name + ": needs --sockets-per-node, too");
+    const int of_job = count_in(request_.devices_of_job, each.kind);
+    if (of_job % each.count != 0) {
+      return refused(name + ": does not divide --gpus " + std::to_string(of_job));
+    }
+    const int on_node = count_in(request_.devices, each.kind);
+    if (on_node > 0 && on_node != sched::asked_product(each.count, *request_.sockets_per_node)) {
+      return refused(name + ": --sockets-per-node times it are not the " + std::to_string(on_node) +
+                     " GPUs of each node");
+    }
+    return {};
+  }
   base::Status tasks_of_gpus() {
     const int each = request_.per_gpu.tasks;
     if (each == 0) return {};
@@ -141,10 +164,7 @@ class Settling {
   }
   base::Status settle(const sched::DeviceCount& all) {
     const std::string name = "--gpus " + std::to_string(all.count);
-    const auto of = [&](const sched::Devices& devices) {
-      const auto found = std::ranges::find(devices, all.kind, &sched::DeviceCount::kind);
-      return found == devices.end() ? 0 : found->count;
-    };
+    const auto of = [&](const sched::Devices& devices) { return count_in(devices, all.kind); };
     if (const int on_node = of(request_.devices); on_node > 0) {
       const int nodes = all.count / on_node;
       const bool fits = all.count % on_node == 0 && nodes >= request_.min_nodes &&
@@ -207,10 +227,10 @@ base::Result<sched::Devices> parse_gpus(std::string_view what, std::string_view 
 base::Status apply_devices(const DeviceOptions& options, bool cpus_given, bool memory_given,
                            sched::JobRequest& request) {
   if (options.cpus_per_gpu && cpus_given) {
-    return base::invalid_argument("--cpus-per-gpu and --cpus-per-task exclude each other");
+    return refused("--cpus-per-gpu and --cpus-per-task exclude each other");
   }
   if (options.memory_per_gpu && memory_given) {
-    return base::invalid_argument("--mem, --mem-per-cpu and --mem-per-gpu exclude each other");
+    return refused("--mem, --mem-per-cpu and --mem-per-gpu exclude each other");
   }
   request.devices = options.gres.value_or(sched::Devices{});
   if (options.gpus_per_node) {
@@ -224,6 +244,7 @@ base::Status apply_devices(const DeviceOptions& options, bool cpus_given, bool m
   }
   request.devices_of_job = options.gpus.value_or(sched::Devices{});
   request.devices_per_task = options.gpus_per_task.value_or(sched::Devices{});
+  request.devices_per_socket = options.gpus_per_socket.value_or(sched::Devices{});
   request.per_gpu = {.cpus = options.cpus_per_gpu.value_or(0),
                      .tasks = options.tasks_per_gpu.value_or(0),
                      .memory = options.memory_per_gpu.value_or(sched::MemoryMiB{0})};

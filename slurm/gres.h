@@ -16,12 +16,12 @@ inline constexpr std::string_view kGpu = sched::kGpuName;
 // "none", "0" and counts of 0. `what` begins the message.
 base::Result<sched::Devices> parse_gres(std::string_view what, std::string_view text);
 
-// Parses "2" or "a100:2", as --gpus, --gpus-per-node and --gpus-per-task have it: of GPUs alone.
+// Parses "2" or "a100:2", as --gpus, --gpus-per-node, -task and -socket have it: of GPUs alone.
 base::Result<sched::Devices> parse_gpus(std::string_view what, std::string_view text);
 
 // Requests for GPUs and other devices, in the words of sbatch.
 struct DeviceOptions {
-  std::optional<sched::Devices> gres, gpus, gpus_per_node, gpus_per_task;
+  std::optional<sched::Devices> gres, gpus, gpus_per_node, gpus_per_task, gpus_per_socket;
   std::optional<int> cpus_per_gpu, tasks_per_gpu;
   std::optional<sched::MemoryMiB> memory_per_gpu;
 };

@@ -35,7 +35,7 @@ base::Result<sched::Licenses> parse_licenses(std::string_view what, std::string_
     if (each.find('|') != std::string::npos) {
       return wrong_list(what, text, "one license or another is not supported; name those it needs");
     }
-    const std::size_t sign = each.find_first_of(":=");
+    const std::size_t sign = each.find(':');
     const std::string name = each.substr(0, sign);
     if (!is_name(name)) return wrong_list(what, text, "write name[:count], such as foo:2,bar");
     std::int64_t count = 1;

@@ -203,15 +203,21 @@ struct SbatchOptionActions {
   // SOURCE: sbatch(1), "OUTPUT ENVIRONMENT VARIABLES".
   static constexpr char kGpus[] = "SLURM_GPUS";
   static constexpr char kGpusPerNode[] = "SLURM_GPUS_PER_NODE";
+  static constexpr char kGpusPerSocket[] = "SLURM_GPUS_PER_SOCKET";
   static constexpr char kGpusPerTask[] = "SLURM_GPUS_PER_TASK";
   static constexpr char kCpusPerGpu[] = "SLURM_CPUS_PER_GPU";
   static constexpr char kTasksPerGpu[] = "SLURM_NTASKS_PER_GPU";
   static constexpr char kMemoryPerGpu[] = "SLURM_MEM_PER_GPU";
 
+  // SOURCE: recorded: of devices and licenses sbatch itself looks at nothing.
+  static base::Error refused_by_slurmctld(const base::Error& error) {
+    return {kEndsWithOne, error.message};
+  }
+
   template <std::optional<sched::Devices> DeviceOptions::*field, auto parse>
   static base::Status devices(Self self, Text name, Text value, bool) {
     base::Result<sched::Devices> read = parse(name, value);
-    if (!read) return read.error();
+    if (!read) return refused_by_slurmctld(read.error());
     // None, whatever an earlier option asked for.
     self.devices_.*field = read->empty() ? std::optional<sched::Devices>{} : *std::move(read);
     return {};
@@ -244,7 +250,7 @@ struct SbatchOptionActions {
   // None is asked for with a count of 0.
   static base::Status licenses(Self self, Text name, Text value, bool) {
     base::Result<sched::Licenses> read = parse_licenses(name, value);
-    if (!read) return read.error();
+    if (!read) return refused_by_slurmctld(read.error());
     std::erase_if(*read, [](const auto& license) { return license.second == 0; });
     self.options_.request.licenses = std::move(read).value();
     return {};
@@ -283,8 +289,8 @@ struct SbatchOptionActions {
   static base::Status partitions(Self self, Text name, Text value, bool) {
     std::vector<std::string> names = split(value, ',');
     if (names.empty() || std::find(names.begin(), names.end(), "") != names.end()) {
-      return base::Error{kEndsWithOne, std::string{name} + " " + in_quotes(value) +
-                                           ": an empty partition name"};
+      return base::Error{kEndsWithOne,
+                         std::string{name} + " " + in_quotes(value) + ": an empty partition name"};
     }
     self.options_.request.partitions = std::move(names);
     return {};
@@ -405,10 +411,8 @@ struct SbatchOptionActions {
 
   // Only the nodes' kubelets know which cores are near which GPU.
   static base::Status gres_flags(Self self, Text name, Text value, bool has_value) {
-    const bool is_of_cores =
-        same_word(value, "enforce-binding") || same_word(value, "disable-binding");
-    return is_of_cores ? unused(self, std::string{name} + "=" + std::string{value}, value, true)
-                       : refused(self, name, value, has_value);
+    if (same_word(value, "disable-binding")) return {};
+    return refused(self, std::string{name} + "=" + std::string{value}, value, has_value);
   }
 
   // All tasks on a node see all GPUs that the job has there.
@@ -642,7 +646,8 @@ constexpr std::array kOptions = {
     Option{"gpus", 'G', Takes::kValue, A::gpus<&DeviceOptions::gpus, A::kGpus>},
     Option{"gpus-per-node", 0, Takes::kValue,
            A::gpus<&DeviceOptions::gpus_per_node, A::kGpusPerNode>},
-    Option{"gpus-per-socket", 0, Takes::kValue, A::refused_some},
+    Option{"gpus-per-socket", 0, Takes::kValue,
+           A::gpus<&DeviceOptions::gpus_per_socket, A::kGpusPerSocket>},
     Option{"gpus-per-task", 0, Takes::kValue,
            A::gpus<&DeviceOptions::gpus_per_task, A::kGpusPerTask>},
     Option{"gres", 0, Takes::kValue, A::gres},
@@ -946,8 +951,7 @@ base::Result<BatchOptions> SbatchReader::finish() const {
   // 4. Memory and devices.
   if (base::Status status = settle_memory(request); !status) return status.error();
   const bool memory_given = memory_per_node_ || memory_per_cpu_;
-  if (base::Status status = apply_devices(devices_, cpus_given_, memory_given, request);
-      !status) {
+  if (base::Status status = apply_devices(devices_, cpus_given_, memory_given, request); !status) {
     return status.error();
   }
   drop_unused_per_gpu(options);

@@ -204,8 +204,10 @@ TEST(Sbatch, RefusesWithASentence) {
       {"--array=4-0", "--array \"4-0\": the range runs backwards"},
       {"-d expand:1", "-d \"expand:1\": expand is not supported; leave it out"},
       {"--kill-on-invalid-dep=maybe", "--kill-on-invalid-dep \"maybe\": must be yes or no"},
-      {"--gpus-per-socket=1", "--gpus-per-socket: not supported yet; leave it out"},
-      {"--gres-flags=one-task-per-sharing", "--gres-flags: not supported yet; leave it out"},
+      {"--gres-flags=one-task-per-sharing",
+       "--gres-flags=one-task-per-sharing: not supported yet; leave it out"},
+      {"--gres-flags=enforce-binding",
+       "--gres-flags=enforce-binding: not supported yet; leave it out"},
       {"--switches=1", "--switches: not supported yet; leave it out"},
       {"--signal=USR9", "--signal \"USR9\": no such signal; write it like USR1 or 10"},
       {"--sig=R:USR1", "--signal \"R:USR1\": R: is about reservations, which are not supported"},
@@ -324,7 +326,7 @@ TEST(Sbatch, ReadsLicenses) {
   };
   EXPECT_EQ(licenses("foo"), "foo:1");
   EXPECT_EQ(licenses("foo:2,bar"), "bar:1,foo:2");
-  EXPECT_EQ(licenses("foo=2;bar@host"), "bar@host:1,foo:2");
+  EXPECT_EQ(licenses("foo:2;bar@host"), "bar@host:1,foo:2");
   EXPECT_EQ(licenses("foo,foo:2"), "foo:3");  // twice is the sum
   EXPECT_EQ(licenses("foo:0"), "");
   EXPECT_EQ(licenses("foo:1|bar:1"),
@@ -369,6 +371,8 @@ TEST(Sbatch, SettlesDevicesOfJobsAndTasks) {
   EXPECT_EQ(read_so("--gpus=3 --ntasks-per-gpu=2").tasks, 6);
   EXPECT_EQ(read_so("-N2 --gpus-per-node=4 --ntasks-per-gpu=1").tasks, 8);
   EXPECT_EQ(to_string(read_so("-n4 --ntasks-per-gpu=2").devices_of_job), "gpu:2");
+  EXPECT_EQ(to_string(read_so("--gpus-per-socket=a:2 --sockets-per-node=2").devices_per_socket),
+            "gpu:a:2");
   const sched::PerGpu each = read_so("--gpus=2 --cpus-per-gpu=3 --mem-per-gpu=1G").per_gpu;
   EXPECT_EQ(each.cpus, 3);
   EXPECT_EQ(each.memory, sched::MemoryMiB{1024});
@@ -382,11 +386,38 @@ TEST(Sbatch, WarnsOfCpusOfNoGpus) {
 }
 
 TEST(Sbatch, RefusesDevicesAsSlurmDoes) {
-  for (const char* line :
-       {"--gpus-per-task=1", "-N3 --gpus=2", "--gpus=3 --gpus-per-node=2",
-        "-n3 --gpus=2 --gpus-per-task=1", "--ntasks-per-gpu=2", "-n3 --ntasks-per-gpu=2"}) {
-    EXPECT_FALSE(read_sbatch_line(line, kNow).ok()) << line;
+  for (const char* line : {"--gpus-per-socket=1 --gpus=2",
+                           "--gpus-per-socket=2 --sockets-per-node=2 --gpus=3",
+                           "--gpus-per-socket=2 --sockets-per-node=2 --gpus-per-node=2",
+                           "--gpus-per-task=1",
+                           "-N3 --gpus=2",
+                           "--gpus=3 --gpus-per-node=2",
+                           "-n3 --gpus=2 --gpus-per-task=1",
+                           "--ntasks-per-gpu=2",
+                           "-n3 --ntasks-per-gpu=2",
+                           "--gres=gpu:-1",
+                           "--gres=gpu::2",
+                           "--gres=gpu:a:",
+                           "--gres=gpu:a:x",
+                           "--gres=gpu:a:1,gpu:1",
+                           "--gpus=-1",
+                           "--gpus=x:y:z",
+                           "--gpus-per-node=a:1:1",
+                           "--gpus=1 --cpus-per-gpu=0",
+                           "--gpus=1 --cpus-per-gpu=2 -c2",
+                           "--gpus=1 --mem-per-gpu=100 --mem=200",
+                           "-n2 --ntasks-per-gpu=x",
+                           "-n2 --ntasks-per-gpu=0",
+                           "-L foo:-1",
+                           "-L foo:x",
+                           "-L foo=2",
+                           "-L foo|bar"}) {
+    const auto read = read_sbatch_line(line, kNow);
+    ASSERT_FALSE(read.ok()) << line;
+    EXPECT_EQ(exit_code_of(read.error()), 1) << line;
   }
+  const auto of_memory = read_sbatch_line("--gpus=1 --mem-per-gpu=x", kNow);
+  EXPECT_EQ(exit_code_of(of_memory.error()), 255);
 }
 
 // SOURCE: recorded: -B asks for a task on each unit, --cores-per-socket does not.

@@ -22,6 +22,13 @@ constexpr std::array<std::pair<std::string_view, sched::Tres>, 5> kNames = {
      {"billing", sched::Tres::kBilling},
      {"gres/gpu", sched::Tres::kGpu}}};
 
+// Returns the type of "gres/gpu:a100"; nothing for other words.
+std::optional<std::string> gpu_type_of(std::string_view name) {
+  constexpr std::string_view kGpus = "gres/gpu:";
+  if (name.size() <= kGpus.size() || !same_word(name.substr(0, kGpus.size()), kGpus)) return {};
+  return std::string{name.substr(kGpus.size())};
+}
+
 // Reads each "kind=value" with read(kind, value), a Result. A kind that is named twice has its last
 // value. Kinds that are not named keep the default of `Values`, which for limits is none and for
 // weights zero.
@@ -30,6 +37,12 @@ base::Result<Values> parse_each(std::string_view what, std::string_view text, co
   Values values;
   for (const std::string& item : split(text, ',')) {
     const auto [name, value] = split_option(item);
+    if (const auto type = gpu_type_of(name)) {
+      const auto one = read(sched::Tres::kGpu, value);
+      if (!one) return one.error();
+      values.of_gpu_type[*type] = *one;
+      continue;
+    }
     bool known = false;
     for (const auto& [word, kind] : kNames) {
       if (!same_word(word, name)) continue;
@@ -39,13 +52,16 @@ base::Result<Values> parse_each(std::string_view what, std::string_view text, co
       values[kind] = *one;
     }
     if (known) continue;
-    // Resources that Slurm has and this scheduler does not (gres/gpu:a100, fs/disk, energy):
-    // another message than for a misspelling.
+    // Resources that Slurm has and this scheduler does not (gres/fpga, fs/disk, energy): another
+    // message than for a misspelling.
     if (name.find('/') != std::string_view::npos || same_word(name, "energy")) {
       return not_supported(std::string{what} + " " + std::string{name});
     }
     return unknown_word(what, name, {"cpu", "mem", "node", "billing", "gres/gpu"});
   }
+  // A limit that was taken back.
+  std::erase_if(values.of_gpu_type,
+                [](const auto& each) { return each.second == decltype(each.second){}; });
   return values;
 }
 

@@ -9,8 +9,9 @@
 
 namespace slurm {
 
-// Limits: cpu, mem (MiB, or with K, M, G or T), node and billing. −1 sets none. `what` begins the
-// message. GRES, licenses and energy are refused: nothing counts them.
+// Limits: cpu, mem (MiB, or with K, M, G or T), node, billing, gres/gpu and gres/gpu:TYPE. −1 sets
+// none. `what` begins the message. Other GRES, licenses and energy are refused: nothing counts
+// them.
 base::Result<sched::TresLimits> parse_tres_limits(std::string_view what, std::string_view text);
 
 // PriorityWeightTRES: whole numbers.

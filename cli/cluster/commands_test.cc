@@ -983,8 +983,8 @@ TEST_F(ClusterCommands, ImportOfNothingSaysSo) {
   EXPECT_EQ(ran.out, "");
   EXPECT_EQ(
       ran.err,
-      "kubectl-gang import: nothing in the files can be translated; they must be a slurm.conf "
-      "or output of sacctmgr\n");
+      "kubectl-gang import: nothing in the files can be translated; they must be a slurm.conf, "
+      "gres.conf or output of sacctmgr\n");
 }
 
 // YAML and JSON have no other text; the line is one that an editor can go to.

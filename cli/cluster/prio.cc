@@ -30,16 +30,22 @@ std::vector<PrioTerm> terms_of(const sched::PriorityParameters& parameters,
   const auto tres = [&](const char* title, const char* name, Tres kind) {
     return PrioTerm{title, name, parameters.weight_tres[kind], factors.tres[kind]};
   };
-  return {{"AGE", "age", parameters.weight_age, factors.age},
-          {"ACCOUNT", "account", parameters.weight_assoc, factors.association},
-          {"FAIRSHARE", "fairShare", parameters.weight_fair_share, factors.fair_share},
-          {"JOBSIZE", "jobSize", parameters.weight_job_size, factors.job_size},
-          {"PARTITION", "partition", parameters.weight_partition, factors.partition},
-          {"QOS", "qos", parameters.weight_qos, factors.qos},
-          tres("CPUS", "cpus", Tres::kCpu),
-          tres("MEMORY", "memory", Tres::kMemory),
-          tres("NODES", "nodes", Tres::kNode),
-          tres("GPUS", "gpus", Tres::kGpu)};
+  std::vector<PrioTerm> terms = {
+      {"AGE", "age", parameters.weight_age, factors.age},
+      {"ACCOUNT", "account", parameters.weight_assoc, factors.association},
+      {"FAIRSHARE", "fairShare", parameters.weight_fair_share, factors.fair_share},
+      {"JOBSIZE", "jobSize", parameters.weight_job_size, factors.job_size},
+      {"PARTITION", "partition", parameters.weight_partition, factors.partition},
+      {"QOS", "qos", parameters.weight_qos, factors.qos},
+      tres("CPUS", "cpus", Tres::kCpu),
+      tres("MEMORY", "memory", Tres::kMemory),
+      tres("NODES", "nodes", Tres::kNode),
+      tres("GPUS", "gpus", Tres::kGpu)};
+  for (const auto& [type, weight] : parameters.weight_tres.of_gpu_type) {
+    terms.push_back(
+        {"GPUS:" + type, "gpus:" + type, weight, factors.tres[sched::TresKind{Tres::kGpu, type}]});
+  }
+  return terms;
 }
 
 // Lets a scheduler compute them: `standing` has one that was made from the same objects as the

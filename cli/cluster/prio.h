@@ -15,8 +15,8 @@ namespace cli {
 // billion, so that it is an integer; 0 to 10^9 unless a NO_NORMAL_… flag is set (R9.3).
 // For example a weight of 1,000 and an age of a quarter of maxAge, 250,000,000 ppb, are 250 points.
 struct PrioTerm {
-  const char* title;
-  const char* name;  // in JSON
+  std::string title;
+  std::string name;  // in JSON
   std::int64_t weight = 0;
   std::int64_t factor_ppb = 0;
 

@@ -286,7 +286,8 @@ std::optional<kube::JobArray> array_of(const std::optional<sched::ArrayRequest>&
 base::Status check_devices(const Session& session, const kube::Job& job) {
   const kube::JobResources& resources = job.spec.resources;
   std::vector<kube::JobDevice> asked = resources.devices;
-  for (const auto* more : {&resources.devices_of_job, &resources.devices_per_task}) {
+  for (const auto* more :
+       {&resources.devices_of_job, &resources.devices_per_task, &resources.devices_per_socket}) {
     asked.insert(asked.end(), more->begin(), more->end());
   }
   const auto is_gpu = [](const kube::JobDevice& each) { return each.name == "gpu"; };
@@ -318,6 +319,7 @@ void set_devices(const sched::JobRequest& request, kube::JobResources& resources
   resources.devices = devices_of(request.devices);
   resources.devices_of_job = devices_of(request.devices_of_job);
   resources.devices_per_task = devices_of(request.devices_per_task);
+  resources.devices_per_socket = devices_of(request.devices_per_socket);
   const sched::PerGpu& per_gpu = request.per_gpu;
   if (per_gpu.cpus > 0) resources.cpus_per_gpu = per_gpu.cpus;
   if (per_gpu.tasks > 0) resources.tasks_per_gpu = per_gpu.tasks;
@@ -740,6 +742,10 @@ base::Result<kube::Job> job_object(const SubmitRequest& request, const std::stri
   // again.
   job.metadata.generate_name = object_name(request.name) + "-";
   job.spec = job_spec(asked);
+  // SOURCE: recorded: GPUs that follow from the number of tasks alone are not shown as asked for.
+  if (asked.per_gpu.tasks > 0 && !request.options.variables.contains("SLURM_GPUS")) {
+    job.spec.resources.devices_of_job.clear();
+  }
   job.spec.array = array_of(asked.array);
   job.spec.lifecycle.ttl_after_finished = request.ttl_after_finished;
   nlohmann::json pod_template = request.pod_template.json();
@@ -829,6 +835,7 @@ Options are sbatch's:
                                singleton)
   --gres NAME[:TYPE][:N], --gpus-per-node [TYPE:]N     devices on each node
   -G, --gpus [TYPE:]N, --gpus-per-task [TYPE:]N        of the job, of a task
+      --gpus-per-socket [TYPE:]N  of a socket; needs --sockets-per-node
   --cpus-per-gpu, --ntasks-per-gpu N            --mem-per-gpu SIZE
   -L, --licenses NAME[:N][,NAME[:N]]
   -w, --nodelist, -x, --exclude HOSTLIST        -C, --constraint EXPRESSION

@@ -75,6 +75,15 @@ TEST_F(Submit, GpusOfTheJobAndWhatComesWithEach) {
   EXPECT_FALSE(asked.nodes.has_value());
 }
 
+// SOURCE: recorded: GPUs that follow from the tasks are not shown as asked for (TresPerJob).
+TEST_F(Submit, GpusThatFollowFromTheTasks) {
+  ASSERT_EQ(run({"submit", "-n4", "--ntasks-per-gpu=2", "--wrap", "true"}).code, kExitOk);
+  const kube::JobResources& asked = only_job().spec.resources;
+  EXPECT_TRUE(asked.devices_of_job.empty());
+  EXPECT_EQ(asked.tasks_per_gpu, 2);
+  EXPECT_TRUE(kube::asks_for_devices(asked));
+}
+
 // The options that most scripts have, in the short and the long form. The object's name begins with
 // the program's.
 TEST_F(Submit, CommandBecomesAJob) {

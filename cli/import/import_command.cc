@@ -43,7 +43,7 @@ int run_import(const ImportOptions& options, Output output) {
   for (const std::string& remark : imported.remarks) output.err << remark << "\n";
   if (imported.yaml.empty()) {
     output.err << "kubectl-gang import: nothing in the files can be translated; they must be a "
-                  "slurm.conf or output of sacctmgr\n";
+                  "slurm.conf, gres.conf or output of sacctmgr\n";
     return kExitFailed;
   }
   const bool is_loss = imported.object_lost || (options.strict && imported.setting_lost);

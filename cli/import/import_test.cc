@@ -20,6 +20,7 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Pair;
 using testing::StartsWith;
 
 // The configuration that the operator makes of the YAML; every object is legal. A field that the
@@ -546,7 +547,8 @@ TEST(Import, MakesATableOfQosIntoQos) {
       "GrpTRES|GrpJobs|GrpWall|MaxTRES|MaxWall|MaxTRESPU|MaxJobsPU|MinTRES\n"
       "normal|0|00:00:00|||cluster|||1.000000||||||||\n"
       "high|100|00:01:00|normal|00:10:00|requeue|DenyOnLimit,NoReserve||0.500000|cpu=64,gres/"
-      "gpu=4,gres/gpu:a100=2|7|1-00:00:00|node=4|12:00:00|gres/gpu=3,mem=100G|3|cpu=2\n");
+      "gpu=4,gres/gpu:a100=2,gres/fpga=1|7|1-00:00:00|node=4|12:00:00|gres/"
+      "gpu=3,mem=100G|3|cpu=2\n");
   const Applied applied{imported.yaml};
   ASSERT_EQ(applied.qos.size(), 2U) << imported.yaml;
   const sched::QosConfig high = control::translate_qos("high", applied.qos[1].spec);
@@ -564,8 +566,37 @@ TEST(Import, MakesATableOfQosIntoQos) {
   EXPECT_TRUE(high.no_reserve);
   EXPECT_EQ(high.limits.group_tres[sched::Tres::kGpu], 4);
   EXPECT_EQ(high.limits.user_tres[sched::Tres::kGpu], 3);
-  // GPUs of one type are not counted apart.
-  EXPECT_THAT(imported.remarks, ElementsAre(StartsWith("qos.txt:3: GrpTRES gres/gpu:a100: ")));
+  EXPECT_THAT(high.limits.group_tres.of_gpu_type, ElementsAre(Pair("a100", 2)));
+  EXPECT_THAT(imported.remarks, ElementsAre(StartsWith("qos.txt:3: GrpTRES gres/fpga: ")));
+}
+
+// gres.conf says types and names; how many, which files and which cores are not the import's
+// matter.
+TEST(Import, TakesNamesAndTypesOfGresConf) {
+  const Imported imported =
+      import_slurm({{"slurm.conf",
+                     "SelectType=select/cons_tres\nGresTypes=gpu,fpga,shard\n"
+                     "NodeName=n[1-4] Gres=gpu:4,fpga:1\nPartitionName=p Nodes=ALL\n"},
+                    {"gres.conf",
+                     "# GPUs\nAutoDetect=nvml\nNodeName=n[1-2] Name=gpu Type=a100 "
+                     "File=/dev/nvidia[0-3] Cores=0-15\n"
+                     "Name=gpu NodeName=n[3-4] File=/dev/nvidia[0-3]\nName=fpga Type=u250 Count=1\n"
+                     "Name=shard Count=8\nNodeName=n[ Name=gpu\n"}},
+                   none);
+  const Applied applied{imported.yaml};
+  ASSERT_EQ(applied.configs.size(), 1U) << imported.yaml;
+  EXPECT_THAT(applied.configs[0].spec.devices->resources,
+              ElementsAre(kube::DeviceResource{
+                  .resource = "example.com/fpga-u250", .name = "fpga", .type = "u250"}));
+  EXPECT_THAT(imported.yaml, HasSubstr("kubectl get node n{1..2} -L nvidia.com/gpu.product"));
+  EXPECT_THAT(imported.remarks,
+              testing::IsSupersetOf(
+                  {StartsWith("gres.conf:6: Name=shard: jobs get whole GPUs"),
+                   StartsWith("gres.conf:7: Name=gpu: NodeName: "),
+                   StartsWith("gres.conf:3: Name=gpu Type=a100: if a100 is not a word of"),
+                   StartsWith("gres.conf:5: Name=fpga Type=u250: nodes have fpga under"),
+                   StartsWith("gres.conf:2: AutoDetect=nvml: the device plugin finds")}));
+  EXPECT_THAT(imported.remarks, testing::Not(Contains(StartsWith("gres.conf:4"))));
 }
 
 // Both files at once: a partition's QOS is there. Remarks name their file.

@@ -150,7 +150,7 @@ class Importer {
   // and the cluster's keys for the last file.
   // The first line of the first slurm.conf.
   std::optional<FilePlace> conf_place_;
-  std::vector<PlacedLine> conf_lines_;
+  std::vector<PlacedLine> conf_lines_, gres_lines_;
   NodeLines nodes_;
   std::vector<PlacedKey> partition_defaults_;
   std::size_t partition_lines_count_ = 0;
@@ -243,9 +243,19 @@ bool is_of_slurm_conf(const slurm::ConfLine& line) {
          std::any_of(line.keys.begin(), line.keys.end(), is_known);
 }
 
+// Returns true if the line is one of gres.conf: what it names has a Name, which no line of
+// slurm.conf has.
+bool is_of_gres_conf(const slurm::ConfLine& line) {
+  const std::string& first = line.keys.front().key;
+  if (same_word(first, "AutoDetect")) return true;
+  const bool is_named = std::ranges::any_of(
+      line.keys, [](const KeyValue& key) { return same_word(key.key, "Name"); });
+  return is_named && (same_word(first, "Name") || same_word(first, "NodeName"));
+}
+
 // Reads a file by the kind that its first line with content shows: titles between | (`sacctmgr show
-// qos -P`), "Kind - 'name'" (`sacctmgr dump`), or slurm.conf. The names of files say nothing: users
-// pipe the output of sacctmgr into files of any name.
+// qos -P`), "Kind - 'name'" (`sacctmgr dump`), gres.conf or slurm.conf. The names of files say
+// nothing: users pipe the output of sacctmgr into files of any name.
 void Importer::read(std::string_view text) {
   std::string_view rest = text;
   while (!rest.empty()) {
@@ -268,10 +278,18 @@ void Importer::read(std::string_view text) {
 // may hold nothing but comments.
 void Importer::read_conf(std::string_view text) {
   const slurm::ConfLines read = slurm::read_conf_lines(text);
+  if (!read.lines.empty() && is_of_gres_conf(read.lines.front())) {
+    tell_errors(read.errors);
+    for (const slurm::ConfLine& line : read.lines) {
+      gres_lines_.push_back({at(line.number), line.keys});
+    }
+    return;
+  }
   const bool is_conf =
       include_depth_ > 0 || std::any_of(read.lines.begin(), read.lines.end(), is_of_slurm_conf);
   if (!is_conf) {
-    remarks_.add(RemarkKind::kLost, at(1), "is neither a slurm.conf nor output of sacctmgr");
+    remarks_.add(RemarkKind::kLost, at(1),
+                 "is neither a slurm.conf, a gres.conf nor output of sacctmgr");
     return;
   }
   if (!conf_place_) conf_place_ = at(1);
@@ -336,6 +354,9 @@ void Importer::read_node_lines() {
   each("NodeName", &NodeLines::add_nodes);
   each("DownNodes", &NodeLines::add_down);
   each("NodeSet", &NodeLines::add_set);
+  for (const PlacedLine& line : gres_lines_) {
+    nodes_.add_gres_line(line.place, line.keys, remarks_);
+  }
 }
 
 void Importer::read_partition_lines() {

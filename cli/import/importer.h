@@ -14,7 +14,8 @@
 
 namespace cli {
 
-// A slurm.conf, what `sacctmgr dump` wrote, or what `sacctmgr --parsable2 show qos` printed.
+// A slurm.conf, a gres.conf, what `sacctmgr dump` wrote, or what `sacctmgr --parsable2 show qos`
+// printed.
 struct ImportFile {
   std::string name;
   std::string text;

@@ -90,6 +90,11 @@ std::string stand_in(const std::string& name, const std::string& type) {
   return "example.com/" + name + (type.empty() ? "" : "-" + type);
 }
 
+std::string advice_on_type(const std::string& types) {
+  return "if " + types +
+         " is not a word of the product's label, name it in devices.types of the SchedulerConfig";
+}
+
 // Appends the names that can be nodes of Kubernetes; the others cannot be in a command.
 void append(std::vector<std::string>& to, const std::vector<std::string>& names) {
   to.insert(to.end(), names.begin(), names.end());
@@ -157,29 +162,59 @@ void NodeLines::add_gres(FilePlace place, const std::string& value,
   std::string types;
   bool has_gpus = false;
   for (const sched::DeviceCount& each : *read) {
-    const auto& [name, type] = each.kind;
-    if (name != slurm::kGpu) {
-      devices_[name].insert(type);
-      remarks.add(RemarkKind::kSetting, place,
-                  "Gres=" + sched::to_string(each) + ": nodes have " + name +
-                      " under the name of an extended resource, for which " + stand_in(name, type) +
-                      " stands in devices.resources of the SchedulerConfig; "
-                      "write the one that the device plugin gives");
+    if (each.kind.name != slurm::kGpu) {
+      add_device(place, "Gres=" + sched::to_string(each), each.kind, remarks);
       continue;
     }
     has_gpus = true;
-    if (!type.empty()) types += (types.empty() ? "" : " and ") + type;
+    if (!each.kind.type.empty()) types += (types.empty() ? "" : " and ") + each.kind.type;
   }
   if (!has_gpus) return;
-  if (!types.empty()) append(typed_gpus_, nodes);
+  if (!types.empty()) typed_gpus_.insert(nodes.begin(), nodes.end());
   remarks.add(RemarkKind::kSetting, place,
               "Gres=" + value +
                   ": the node's GPUs are what its device plugin reports; install that "
                   "of their maker" +
-                  (types.empty() ? ""
-                                 : "; if " + types +
-                                       " is not a word of the product's label, name it in "
-                                       "devices.types of the SchedulerConfig"));
+                  (types.empty() ? "" : "; " + advice_on_type(types)));
+}
+
+// A kind of devices beside GPUs. `text`: what says that nodes have some.
+void NodeLines::add_device(FilePlace place, const std::string& text, const sched::DeviceKind& kind,
+                           Remarks& remarks) {
+  devices_[kind.name].insert(kind.type);
+  remarks.add(RemarkKind::kSetting, place,
+              text + ": nodes have " + kind.name +
+                  " under the name of an extended resource, for which " +
+                  stand_in(kind.name, kind.type) +
+                  " stands in devices.resources of the SchedulerConfig; "
+                  "write the one that the device plugin gives");
+}
+
+// A line says which files on which nodes are devices of which name and type. Files, numbers and the
+// cores beside them are the device plugin's matter and kubelet's; the name and the type are what
+// jobs ask for.
+void NodeLines::add_gres_line(FilePlace place, const std::vector<KeyValue>& keys,
+                              Remarks& remarks) {
+  const sched::DeviceKind kind{.name = value_of(keys, "Name").value_or(""),
+                               .type = value_of(keys, "Type").value_or("")};
+  if (const auto detect = value_of(keys, "AutoDetect"); detect && !same_word(*detect, "off")) {
+    remarks.add(RemarkKind::kNote, place,
+                "AutoDetect=" + *detect + ": the device plugin finds the devices, and " +
+                    "gpu-feature-discovery or AMD's node labeller their products");
+  }
+  if (kind.name.empty()) return;
+  const std::string text = "Name=" + kind.name + (kind.type.empty() ? "" : " Type=" + kind.type);
+  const auto nodes = resolve(value_of(keys, "NodeName").value_or("ALL"));
+  if (!nodes) {
+    remarks.add(RemarkKind::kLost, place, text + ": NodeName: " + nodes.error().message);
+  } else if (same_word(kind.name, "mps") || same_word(kind.name, "shard")) {
+    remarks.add(RemarkKind::kLost, place, text + ": jobs get whole GPUs, and no parts of one");
+  } else if (kind.name != slurm::kGpu) {
+    add_device(place, text, kind, remarks);
+  } else if (!kind.type.empty()) {
+    typed_gpus_.insert(nodes->begin(), nodes->end());
+    remarks.add(RemarkKind::kSetting, place, text + ": " + advice_on_type(kind.type));
+  }
 }
 
 void NodeLines::add_down(FilePlace place, const std::vector<KeyValue>& keys, Remarks& remarks) {
@@ -242,7 +277,7 @@ std::vector<kube::DeviceResource> NodeLines::devices() const {
 std::vector<std::string> NodeLines::commands() const {
   std::vector<std::string> commands;
   if (!typed_gpus_.empty()) {
-    commands.push_back("kubectl get node " + shell_names(typed_gpus_) +
+    commands.push_back("kubectl get node " + shell_names({typed_gpus_.begin(), typed_gpus_.end()}) +
                        " -L nvidia.com/gpu.product,amd.com/gpu.product-name");
   }
   for (const auto& [labels, nodes] : labeled_) {

@@ -12,6 +12,7 @@
 #include "api/devices_config.h"
 #include "base/result.h"
 #include "cli/import/remarks.h"
+#include "scheduler/model/devices.h"
 #include "slurm/text.h"
 
 namespace cli {
@@ -21,6 +22,8 @@ class NodeLines {
   // Reads a line NodeName=…; DEFAULT lines hold for the lines behind them. Values that Kubernetes
   // has no place for are reported.
   void add_nodes(FilePlace place, const std::vector<slurm::KeyValue>& keys, Remarks& remarks);
+  // Adds a line of gres.conf. REQUIRES: all nodes and sets were added.
+  void add_gres_line(FilePlace place, const std::vector<slurm::KeyValue>& keys, Remarks& remarks);
   // Adds a line DownNodes=…
   void add_down(FilePlace place, const std::vector<slurm::KeyValue>& keys, Remarks& remarks);
   // Adds a line NodeSet=…, the nodes of a feature, a list or both. REQUIRES: all nodes were added.
@@ -38,6 +41,8 @@ class NodeLines {
  private:
   void add_gres(FilePlace place, const std::string& value, const std::vector<std::string>& nodes,
                 Remarks& remarks);
+  void add_device(FilePlace place, const std::string& text, const sched::DeviceKind& kind,
+                  Remarks& remarks);
 
   std::vector<slurm::KeyValue> defaults_;
   std::vector<std::string> names_;
@@ -47,7 +52,7 @@ class NodeLines {
   std::map<std::string, std::vector<std::string>> labeled_;
   std::vector<std::string> cordoned_;
   std::map<std::string, std::set<std::string>> devices_;  // types by name; "" = without one
-  std::vector<std::string> typed_gpus_;                   // nodes of which a type is named
+  std::set<std::string> typed_gpus_;                      // nodes of which a type is named
 };
 
 }  // namespace cli

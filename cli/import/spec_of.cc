@@ -139,6 +139,7 @@ kube::PriorityWeights weights_of(const sched::PriorityParameters& p) {
   set_unless(spec.memory, p.weight_tres[Tres::kMemory], std::int64_t{0});
   set_unless(spec.nodes, p.weight_tres[Tres::kNode], std::int64_t{0});
   set_unless(spec.gpus, p.weight_tres[Tres::kGpu], std::int64_t{0});
+  spec.gpus_of_type.insert(p.weight_tres.of_gpu_type.begin(), p.weight_tres.of_gpu_type.end());
   return spec;
 }
 
@@ -201,6 +202,7 @@ kube::ResourceAmounts amounts_of(const sched::TresLimits& tres) {
                                 .nodes = tres[Tres::kNode],
                                 .billing = tres[Tres::kBilling],
                                 .gpus = tres[Tres::kGpu]};
+  for (const auto& [type, limit] : tres.of_gpu_type) amounts.gpus_of_type[type] = limit.value_or(0);
   if (tres[Tres::kMemory]) amounts.memory = bytes_of(sched::MemoryMiB{*tres[Tres::kMemory]});
   return amounts;
 }
@@ -281,6 +283,9 @@ std::optional<kube::BillingWeights> billing_of(const std::optional<sched::TresWe
              std::int64_t{0});
   set_unless(spec.milli_per_node, (*micro)[Tres::kNode] / kMicroPerMilli, std::int64_t{0});
   set_unless(spec.milli_per_gpu, (*micro)[Tres::kGpu] / kMicroPerMilli, std::int64_t{0});
+  for (const auto& [type, each] : micro->of_gpu_type) {
+    spec.milli_per_gpu_of_type[type] = each / kMicroPerMilli;
+  }
   return spec;
 }
 

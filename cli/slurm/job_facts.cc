@@ -80,11 +80,13 @@ base::Duration suspended_until(const kube::Job& job, base::Instant now) {
 }
 
 bool asks_for_gpus(const kube::JobResources& asked) {
-  return std::ranges::any_of(
-      std::array{&asked.devices, &asked.devices_of_job, &asked.devices_per_task},
-      [](const std::vector<kube::JobDevice>* devices) {
-        return std::ranges::find(*devices, "gpu", &kube::JobDevice::name) != devices->end();
-      });
+  return asked.tasks_per_gpu ||
+         std::ranges::any_of(std::array{&asked.devices, &asked.devices_of_job,
+                                        &asked.devices_per_task, &asked.devices_per_socket},
+                             [](const std::vector<kube::JobDevice>* devices) {
+                               return std::ranges::find(*devices, "gpu", &kube::JobDevice::name) !=
+                                      devices->end();
+                             });
 }
 
 // Sets the nodes and CPUs of a job without an allocation: one that waits, or a task of an array

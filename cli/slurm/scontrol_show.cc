@@ -290,6 +290,7 @@ std::string job_record(const JobFacts& facts) {
                                    {"MemPerTres", memory_per_gpu_text(facts)},
                                    {"TresPerJob", devices_text(asked.devices_of_job)},
                                    {"TresPerNode", devices_text(asked.devices)},
+                                   {"TresPerSocket", devices_text(asked.devices_per_socket)},
                                    {"TresPerTask", devices_text(asked.devices_per_task)}}) {
     if (!text.empty()) out << "   " << name << "=" << text << "\n";
   }

@@ -4,6 +4,8 @@
 #include <array>
 #include <cstdio>
 #include <set>
+#include <string>
+#include <utility>
 
 #include "api/annotations.h"
 #include "cli/cluster/prio.h"
@@ -22,8 +24,8 @@ using Cell = FormatCell<SprioRow>;
 
 const PrioTerm& term_of(const SprioRow& row, std::string_view name) {
   static const PrioTerm kNone{"", ""};
-  const auto term = std::ranges::find_if(
-      *row.terms, [&](const PrioTerm& t) { return std::string_view{t.name} == name; });
+  const auto term =
+      std::ranges::find_if(*row.terms, [&](const PrioTerm& t) { return t.name == name; });
   return term == row.terms->end() ? kNone : *term;
 }
 
@@ -45,14 +47,17 @@ std::string normalized(const SprioRow& row, std::string_view name) {
 // Returns "cpu=3,mem=12", of terms that have a weight.
 std::string tres(const SprioRow& row) {
   std::string text;
-  struct Kind {
-    const char* name;
-    const char* word;
+  const auto add = [&](const std::string& name, const std::string& word) {
+    if (term_of(row, name).weight == 0) return;
+    text += (text.empty() ? "" : ",") + word + "=" + points(row, name);
   };
-  for (const Kind& kind : {Kind{"cpus", "cpu"}, Kind{"memory", "mem"}, Kind{"nodes", "node"},
-                           Kind{"gpus", "gres/gpu"}}) {
-    if (term_of(row, kind.name).weight == 0) continue;
-    text += (text.empty() ? "" : ",") + std::string{kind.word} + "=" + points(row, kind.name);
+  for (const auto& [name, word] : {std::pair{"cpus", "cpu"}, std::pair{"memory", "mem"},
+                                   std::pair{"nodes", "node"}, std::pair{"gpus", "gres/gpu"}}) {
+    add(name, word);
+  }
+  // "gpus:a100", of GPUs of one type.
+  for (const PrioTerm& term : *row.terms) {
+    if (term.name.starts_with("gpus:")) add(term.name, "gres/gpu" + term.name.substr(4));
   }
   return text;
 }

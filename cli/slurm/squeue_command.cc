@@ -258,7 +258,10 @@ constexpr std::array kFields = {
           [](const JobFacts& f) {
             return or_na(devices_text(f.job->spec.resources.devices_of_job));
           }},
-    Field{'\0', "tres-per-socket", "TRES_PER_SOCKET", nullptr, "N/A"},
+    Field{'\0', "tres-per-socket", "TRES_PER_SOCKET",
+          [](const JobFacts& f) {
+            return or_na(devices_text(f.job->spec.resources.devices_per_socket));
+          }},
     Field{'\0', "tres-per-step", "TRES_PER_STEP", nullptr, "N/A"},
     Field{'\0', "tres-per-task", "TRES_PER_TASK",
           [](const JobFacts& f) {

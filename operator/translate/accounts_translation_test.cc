@@ -25,6 +25,7 @@ using std::chrono::seconds;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Pair;
 
 // An object as the API server would have it, from the JSON of its spec.
 template <typename T>
@@ -47,7 +48,7 @@ TEST(LimitsTranslation, EveryLimitOfAQosReachesTheScheduler) {
                            "jobs": 3, "submittedJobs": 4, "runTime": "100h"},
                  "perJob": {"resources": {"nodes": 3}, "resourcesPerNode": {"cpus": 5, "gpus": 4},
                             "time": "1h"},
-                 "minPerJob": {"cpus": 2, "gpus": 1},
+                 "minPerJob": {"cpus": 2, "gpus": 1, "gpusOfType": {"v100": 2}},
                  "perNamespace": {"resources": {"cpus": 6, "gpus": 3}, "jobs": 1,
                                   "submittedJobs": 2},
                  "perAccount": {"resources": {"memory": "2Gi", "gpus": 0}, "jobs": 0,
@@ -66,6 +67,7 @@ TEST(LimitsTranslation, EveryLimitOfAQosReachesTheScheduler) {
   wanted.job_wall = hours{1};
   wanted.min_tres[Tres::kCpu] = 2;
   wanted.min_tres[Tres::kGpu] = 1;
+  wanted.min_tres.of_gpu_type["v100"] = 2;
   wanted.user_tres[Tres::kCpu] = 6;
   wanted.user_tres[Tres::kGpu] = 3;
   wanted.user_jobs = 1;
@@ -237,7 +239,8 @@ TEST(PriorityTranslation, BasicIsTheDefaultAndEveryFieldReachesTheScheduler) {
   const auto all = translated({{"priority", json::parse(R"({
       "type": "Multifactor",
       "weights": {"age": 1, "account": 2, "fairShare": 3, "jobSize": 4, "partition": 5, "qos": 6,
-                  "cpus": 7, "memory": 8, "nodes": 9, "gpus": 10},
+                  "cpus": 7, "memory": 8, "nodes": 9, "gpus": 10,
+                  "gpusOfType": {"a100": 11}},
       "maxAge": "1h", "favorSmall": true, "fairShare": "Classic", "dampeningFactor": 2,
       "decayHalfLife": "30s", "usageResetPeriod": "Weekly", "calcPeriod": "10s",
       "flags": ["AccrueAlways", "CalculateRunning", "IncreaseOnly", "MaxTRES", "NoNormalAccount",
@@ -254,6 +257,7 @@ TEST(PriorityTranslation, BasicIsTheDefaultAndEveryFieldReachesTheScheduler) {
   wanted.weight_tres[Tres::kMemory] = 8;
   wanted.weight_tres[Tres::kNode] = 9;
   wanted.weight_tres[Tres::kGpu] = 10;
+  wanted.weight_tres.of_gpu_type["a100"] = 11;
   wanted.max_age = hours{1};
   wanted.favor_small = true;
   wanted.fair_tree = false;
@@ -292,7 +296,8 @@ TEST(PriorityTranslation, APartitionSaysWhatItCountsAndWhatItBills) {
       "p",
       {{"nodes", {{"hostlist", "n1"}}},
        {"priorityJobFactor", 5},
-       {"billingWeights", {{"milliPerCPU", 1000}, {"milliPerGiB", 512}, {"milliPerGPU", 2500}}}});
+       {"billingWeights", {{"milliPerCPU", 1000}, {"milliPerGiB", 512}, {"milliPerGPU", 2500},
+                                     {"milliPerGPUOfType", {{"a100", 500}}}}}});
   EXPECT_THAT(check_partition(object), IsEmpty());
   const sched::PartitionConfig partition = translate_partition("p", object.spec, {});
   EXPECT_EQ(partition.priority_job_factor, 5);
@@ -301,6 +306,7 @@ TEST(PriorityTranslation, APartitionSaysWhatItCountsAndWhatItBills) {
   EXPECT_EQ((*partition.billing_weights_micro)[Tres::kMemory], 500);  // of each MiB
   EXPECT_EQ((*partition.billing_weights_micro)[Tres::kNode], 0);
   EXPECT_EQ((*partition.billing_weights_micro)[Tres::kGpu], 2'500'000);
+  EXPECT_THAT(partition.billing_weights_micro->of_gpu_type, ElementsAre(Pair("a100", 500'000)));
 }
 
 // 1,000/1,024 millionths are 1, and 5,000/1,024 are 5: no weight vanishes.

@@ -65,9 +65,12 @@ void keep_larger(DeviceResources& to, const DeviceResources& from) {
 
 std::vector<kube::JobDevice> devices_named(const kube::JobResources& resources) {
   std::vector<kube::JobDevice> all = resources.devices;
-  for (const auto* more : {&resources.devices_of_job, &resources.devices_per_task}) {
+  for (const auto* more :
+       {&resources.devices_of_job, &resources.devices_per_task, &resources.devices_per_socket}) {
     all.insert(all.end(), more->begin(), more->end());
   }
+  if (all.empty() && resources.tasks_per_gpu)
+    all.push_back({.name = "gpu", .type = {}, .count = 1});
   return all;
 }
 

@@ -253,7 +253,8 @@ class Checker {
     for (const auto& [devices, field] :
          {std::pair{&asked.devices, "spec.resources.devices"},
           {&asked.devices_of_job, "spec.resources.devicesOfJob"},
-          {&asked.devices_per_task, "spec.resources.devicesPerTask"}}) {
+          {&asked.devices_per_task, "spec.resources.devicesPerTask"},
+          {&asked.devices_per_socket, "spec.resources.devicesPerSocket"}}) {
       for (std::string& sentence : device_problems(*devices, field)) problem(std::move(sentence));
     }
     if (asked.cpus_per_gpu && asked.cpus_per_task) {
@@ -262,12 +263,20 @@ class Checker {
     if ((!asked.devices_per_task.empty() || asked.tasks_per_gpu) && !asked.tasks) {
       problem("spec.resources.tasks: is missing; devicesPerTask and tasksPerGPU need it");
     }
+    if (!asked.devices_per_socket.empty() && !spec_.placement.sockets_per_node) {
+      problem("spec.placement.socketsPerNode: is missing; devicesPerSocket needs it");
+    }
     if (!spec_.adopted.empty() && kube::asks_for_devices(asked)) {
       problem(
           "spec.resources.devices: pods that others have made cannot get devices yet; leave it "
           "out");
     }
     if (spec_.pod_policy != kube::PodPolicy::kPerTask || kube::has_one_pod(spec_)) return;
+    if (!asked.devices_per_socket.empty()) {
+      problem(
+          "spec.resources.devicesPerSocket: cannot be shared out to the pods of a node; with "
+          "podPolicy PerTask use devicesPerTask");
+    }
     if (!asked.devices_of_job.empty() && asked.devices_per_task.empty()) {
       problem(
           "spec.resources.devicesOfJob: cannot be shared out to the pods of a node; with podPolicy "

@@ -278,16 +278,18 @@ void add_devices_of(const TemplateFacts& facts, const kube::JobSpec& spec,
   for (const auto& [devices, field] :
        {std::pair{&asked.devices, "spec.resources.devices"},
         {&asked.devices_of_job, "spec.resources.devicesOfJob"},
-        {&asked.devices_per_task, "spec.resources.devicesPerTask"}}) {
+        {&asked.devices_per_task, "spec.resources.devicesPerTask"},
+        {&asked.devices_per_socket, "spec.resources.devicesPerSocket"}}) {
     for (std::string& sentence : unknown_devices(*devices, field, config)) {
       problems.push_back(std::move(sentence));
     }
   }
   if (facts.devices.empty()) return;
-  if (!asked.devices_of_job.empty() || !asked.devices_per_task.empty()) {
+  if (!asked.devices_of_job.empty() || !asked.devices_per_task.empty() ||
+      !asked.devices_per_socket.empty()) {
     problems.emplace_back(
-        "spec.template.spec.containers: ask for devices, and the job for devicesOfJob or "
-        "devicesPerTask; leave one of the two out");
+        "spec.template.spec.containers: ask for devices, and the job for devicesOfJob, "
+        "devicesPerTask or devicesPerSocket; leave one of the two out");
     return;
   }
   for (const auto& [resource, count] : facts.devices) {
@@ -328,6 +330,7 @@ void take_devices(const kube::JobResources& resources, sched::JobRequest& reques
   request.devices = devices_from(resources.devices);
   request.devices_of_job = devices_from(resources.devices_of_job);
   request.devices_per_task = devices_from(resources.devices_per_task);
+  request.devices_per_socket = devices_from(resources.devices_per_socket);
   request.per_gpu = {.cpus = resources.cpus_per_gpu.value_or(0),
                      .tasks = resources.tasks_per_gpu.value_or(0)};
   if (resources.memory_per_gpu) request.per_gpu.memory = mib_of(*resources.memory_per_gpu);
@@ -346,11 +349,12 @@ void check_device_numbers(const kube::JobSpec& spec, const JobContext& context,
                        std::to_string(spec.resources.tasks.value_or(0)) + "; change tasks");
   }
   // SOURCE: R11.9: select/linear counts devices of each node alone.
-  const bool of_nodes = request.devices_of_job.empty() && request.devices_per_task.empty();
-  if (!of_nodes && context.configuration.cluster.select == sched::SelectType::kLinear) {
+  if (sched::shares_devices(request) &&
+      context.configuration.cluster.select == sched::SelectType::kLinear) {
     problems.emplace_back(
         "spec.resources.devices: with select.type Linear devices are counted on each node alone; "
-        "use devices (sbatch --gpus-per-node) in place of devicesOfJob and devicesPerTask");
+        "use devices (sbatch --gpus-per-node) in place of devicesOfJob, devicesPerTask and "
+        "devicesPerSocket");
   }
 }
 

@@ -20,6 +20,7 @@ void check_amounts(const std::string& field, const std::optional<kube::ResourceA
   problems.range(field + ".nodes", amounts->nodes, 0, kAmountMax);
   problems.range(field + ".billing", amounts->billing, 0, kAmountMax);
   problems.range(field + ".gpus", amounts->gpus, 0, kAmountMax);
+  problems.by_gpu_type(field + ".gpusOfType", amounts->gpus_of_type, kAmountMax);
   if (amounts->memory && amounts->memory->value() <= 0) {
     problems.add(field + ".memory: " + kube::format_bytes(*amounts->memory) +
                  " is not possible; use more than 0, or leave it out for no limit");
@@ -35,10 +36,9 @@ void check_counts(const std::string& field, const std::optional<Counts>& counts,
   problems.range(field + ".submittedJobs", counts->submitted_jobs, 0, INT32_MAX);
 }
 
-// Checks the limits that QOS and accounts have in common.
-template <typename Limits>
 // Checks the limits that QOS and accounts have in common. `field` is where they stand in the
 // object.
+template <typename Limits>
 void check_common(const std::string& field, const Limits& limits, SpecProblems& problems) {
   check_counts(field + ".group", limits.group, problems);
   if (limits.group) {
@@ -65,6 +65,7 @@ sched::TresLimits tres_of(const std::optional<kube::ResourceAmounts>& amounts) {
   tres[sched::Tres::kNode] = amounts->nodes;
   tres[sched::Tres::kBilling] = amounts->billing;
   tres[sched::Tres::kGpu] = amounts->gpus;
+  tres.of_gpu_type.insert(amounts->gpus_of_type.begin(), amounts->gpus_of_type.end());
   // Whole MiB, as Slurm counts memory; the limit is rounded down, never up.
   if (amounts->memory) tres[sched::Tres::kMemory] = whole_mib_of(*amounts->memory).value();
   return tres;

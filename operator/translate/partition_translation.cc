@@ -64,6 +64,9 @@ std::optional<sched::TresWeights> weights_of(const std::optional<kube::BillingWe
       (milli->milli_per_gibibyte.value_or(0) * kMicroPerMilli + kMibPerGib / 2) / kMibPerGib;
   micro[sched::Tres::kNode] = milli->milli_per_node.value_or(0) * kMicroPerMilli;
   micro[sched::Tres::kGpu] = milli->milli_per_gpu.value_or(0) * kMicroPerMilli;
+  for (const auto& [type, each] : milli->milli_per_gpu_of_type) {
+    micro.of_gpu_type[type] = each * kMicroPerMilli;
+  }
   return micro;
 }
 
@@ -158,6 +161,8 @@ std::vector<std::string> check_partition(const kube::Partition& partition) {
     problems.range("spec.billingWeights.milliPerNode", weights.milli_per_node, 0,
                    kBillingWeightMax);
     problems.range("spec.billingWeights.milliPerGPU", weights.milli_per_gpu, 0, kBillingWeightMax);
+    problems.by_gpu_type("spec.billingWeights.milliPerGPUOfType", weights.milli_per_gpu_of_type,
+                         kBillingWeightMax);
   }
   problems.not_negative("spec.graceTime", spec.grace_time);
   problems.not_negative("spec.overTimeLimit", spec.over_time_limit);

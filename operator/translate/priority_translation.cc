@@ -84,6 +84,7 @@ void translate_weights(const kube::PriorityWeights& weights, sched::PriorityPara
   out.weight_tres[sched::Tres::kMemory] = weights.memory.value_or(0);
   out.weight_tres[sched::Tres::kNode] = weights.nodes.value_or(0);
   out.weight_tres[sched::Tres::kGpu] = weights.gpus.value_or(0);
+  out.weight_tres.of_gpu_type.insert(weights.gpus_of_type.begin(), weights.gpus_of_type.end());
 }
 
 }  // namespace
@@ -105,6 +106,7 @@ void check_priority(const std::optional<kube::PriorityConfig>& priority, SpecPro
           std::pair{"nodes", &weights.nodes}, std::pair{"gpus", &weights.gpus}}) {
       problems.range(std::string{"spec.priority.weights."} + name, *weight, 0, kWeightMax);
     }
+    problems.by_gpu_type("spec.priority.weights.gpusOfType", weights.gpus_of_type, kWeightMax);
   }
   problems.not_negative("spec.priority.maxAge", priority->max_age);
   if (priority->decay_half_life && *priority->decay_half_life < seconds{1}) {

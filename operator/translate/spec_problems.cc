@@ -24,6 +24,15 @@ void SpecProblems::not_negative(std::string_view field,
   add(std::string{field} + ": " + kube::format_duration(*value) + " is negative; use 0s or more");
 }
 
+void SpecProblems::by_gpu_type(const std::string& field,
+                               const std::map<std::string, std::int64_t>& values,
+                               std::int64_t max) {
+  for (const auto& [type, value] : values) {
+    if (type.empty()) add(field + ": has an empty type");
+    range(field + "." + type, std::optional{value}, 0, max);
+  }
+}
+
 // The characters need no check: those of names are legal in labels.
 void SpecProblems::name(const std::string& name) {
   if (name.size() <= kLabelValueMax) return;

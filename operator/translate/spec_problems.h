@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,6 +30,9 @@ class SpecProblems {
   void range(std::string_view field, const std::optional<base::Duration>& value, base::Duration min,
              base::Duration max);
   void not_negative(std::string_view field, const std::optional<base::Duration>& value);
+  // Checks numbers of GPUs by their types.
+  void by_gpu_type(const std::string& field, const std::map<std::string, std::int64_t>& values,
+                   std::int64_t max);
   // metadata.name, which is the value of a label.
   void name(const std::string& name);
   void memory(std::string_view field, const std::optional<kube::MemoryLimits>& limits);

@@ -17,9 +17,9 @@ auto shape_part(const JobRequest& request) {
                   request.sockets_per_node, request.cores_per_socket, request.threads_per_core,
                   request.overcommit, request.use_min_nodes, request.memory, request.tmp_disk,
                   request.devices, request.devices_of_job, request.devices_per_task,
-                  request.per_gpu, request.sharing, request.required_nodes, request.excluded_nodes,
-                  request.unusable_nodes, request.contiguous, request.constraint, request.qos,
-                  request.pod_per_task);
+                  request.devices_per_socket, request.per_gpu, request.sharing,
+                  request.required_nodes, request.excluded_nodes, request.unusable_nodes,
+                  request.contiguous, request.constraint, request.qos, request.pod_per_task);
 }
 
 bool start_alike(const JobRequest& a, const JobRequest& b) {
@@ -33,7 +33,8 @@ bool has_size(const JobRequest& request) {
   return request.tasks && request.max_nodes == request.min_nodes && !request.tasks_per_node &&
          !request.overcommit && !request.contiguous && !request.pod_per_task &&
          request.devices_of_job.empty() && request.devices_per_task.empty() &&
-         request.required_nodes.empty() && request.constraint.empty();
+         request.devices_per_socket.empty() && request.required_nodes.empty() &&
+         request.constraint.empty();
 }
 
 }  // namespace

@@ -10,9 +10,10 @@ namespace {
 // Slurm has a reason of its own for each combination of limit, holder and resource, spelled without
 // a pattern ("MaxCpuPerAccount", "QOSMaxCpuPerJobLimit"); so they stand in a table.
 struct ReasonRow {
+  using ByTres = std::array<Reason, kTresCount>;
   LimitKind limit;
-  PerTres<Reason> of_qos;          // by resource
-  PerTres<Reason> of_association;  // None: associations have no such limit
+  ByTres of_qos;
+  ByTres of_association;  // None: associations have no such limit
 };
 constexpr Reason kNo = Reason::kNone;
 constexpr std::array<ReasonRow, 6> kReasons = {{
@@ -54,7 +55,7 @@ std::string minutes(base::Duration time) {
 }
 
 // Returns "asks for 8 CPUs per node; ": the part of the message that is the job's.
-std::string asks(std::int64_t wanted, Tres kind, const char* each) {
+std::string asks(std::int64_t wanted, const TresKind& kind, const char* each) {
   return "asks for " + std::to_string(wanted) + " " + unit_of(kind) + each + "; ";
 }
 
@@ -78,25 +79,25 @@ Hit over_max_wall(const LimitScope& scope, std::optional<base::Duration> wall) {
 // MaxTRES and MaxTRESPerNode. As with MaxWall the first holder that sets one decides (9.1). `which`
 // chooses the reason, `limits` the member that has the limit, and `each` is added to the words of
 // the message.
-Hit over_max(const LimitScope& scope, LimitKind which, TresLimits Limits::*limits, Tres kind,
-             std::int64_t wanted, const char* each) {
+Hit over_max(const LimitScope& scope, LimitKind which, TresLimits Limits::*limits,
+             const TresKind& kind, std::int64_t wanted, const char* each) {
   return scope.first(
       [&](const Limits& of) -> const auto& { return (of.*limits)[kind]; }, true,
       [&](const LimitHolder& holder, std::int64_t limit) -> Hit {
         if (wanted <= limit) return std::nullopt;
-        return LimitHit{tres_reason(which, kind, holder.qos != nullptr),
+        return LimitHit{tres_reason(which, kind.tres, holder.qos != nullptr),
                         asks(wanted, kind, each) + holder.name(scope.cluster) + " allows " +
                             std::to_string(limit)};
       });
 }
 
 // MinTRES, which QOS alone have.
-Hit under_min(const LimitScope& scope, Tres kind, std::int64_t wanted) {
+Hit under_min(const LimitScope& scope, const TresKind& kind, std::int64_t wanted) {
   return scope.first(
       [&](const Limits& of) -> const auto& { return of.min_tres[kind]; }, false,
       [&](const LimitHolder& holder, std::int64_t limit) -> Hit {
         if (wanted >= limit) return std::nullopt;
-        return LimitHit{tres_reason(LimitKind::kMin, kind, true),
+        return LimitHit{tres_reason(LimitKind::kMin, kind.tres, true),
                         asks(wanted, kind, "") + holder.name(scope.cluster) + " wants at least " +
                             std::to_string(limit)};
       });
@@ -105,8 +106,8 @@ Hit under_min(const LimitScope& scope, Tres kind, std::int64_t wanted) {
 }  // namespace
 
 // Returns the unit as messages to users have it.
-const char* unit_of(Tres kind) {
-  switch (kind) {
+std::string unit_of(const TresKind& kind) {
+  switch (kind.tres) {
     case Tres::kCpu:
       return "CPUs";
     case Tres::kMemory:
@@ -116,7 +117,7 @@ const char* unit_of(Tres kind) {
     case Tres::kBilling:
       return "billing units";
     case Tres::kGpu:
-      return "GPUs";
+      return kind.gpu_type.empty() ? "GPUs" : "GPUs of type " + kind.gpu_type;
   }
   return "";
 }
@@ -124,7 +125,8 @@ const char* unit_of(Tres kind) {
 // None for a combination that Slurm does not have.
 Reason tres_reason(LimitKind limit, Tres kind, bool of_qos) {
   for (const ReasonRow& row : kReasons) {
-    if (row.limit == limit) return of_qos ? row.of_qos[kind] : row.of_association[kind];
+    if (row.limit == limit)
+      return (of_qos ? row.of_qos : row.of_association)[static_cast<std::size_t>(kind)];
   }
   return Reason::kNone;
 }
@@ -134,7 +136,7 @@ Reason tres_reason(LimitKind limit, Tres kind, bool of_qos) {
 std::optional<LimitHit> over_job_limits(const LimitScope& scope, const TresCounts& counts,
                                         std::optional<base::Duration> wall) {
   if (auto hit = over_max_wall(scope, wall)) return hit;
-  for (const Tres kind : kAllTres) {
+  for (const TresKind& kind : scope.cluster.tres_kinds()) {
     const std::int64_t wanted = counts[kind];
     if (auto hit = over_max(scope, LimitKind::kJob, &Limits::job_tres, kind, wanted, "")) {
       return hit;
@@ -150,7 +152,8 @@ std::optional<LimitHit> over_job_limits(const LimitScope& scope, const TresCount
 std::optional<LimitHit> over_limits_with_nodes(const LimitScope& scope, const TresCounts& counts) {
   if (auto hit = over_job_limits(scope, counts, std::nullopt)) return hit;
   const std::int64_t nodes_count = std::max<std::int64_t>(counts[Tres::kNode], 1);
-  for (const Tres kind : {Tres::kCpu, Tres::kMemory, Tres::kBilling, Tres::kGpu}) {
+  for (const TresKind& kind : scope.cluster.tres_kinds()) {
+    if (kind.tres == Tres::kNode) continue;
     // The mean and not the fullest node, as Slurm does (R9.9).
     const std::int64_t wanted = counts[kind] / nodes_count;
     if (auto hit =

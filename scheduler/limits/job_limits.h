@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "base/time.h"
 #include "scheduler/limits/limit_scope.h"
@@ -23,8 +24,8 @@ std::optional<LimitHit> over_limits_with_nodes(const LimitScope& scope, const Tr
 std::optional<base::Duration> max_wall(const LimitScope& scope);
 
 // --- words that limits/ shares ---
-// "CPUs", "MiB", "nodes", "billing units".
-const char* unit_of(Tres kind);
+// "CPUs", "MiB", "nodes", "billing units", "GPUs of type a100".
+std::string unit_of(const TresKind& kind);
 enum class LimitKind { kGroup, kJob, kNode, kMin, kUser, kAccount };
 // Returns the reason for a limit of this kind on that resource.
 Reason tres_reason(LimitKind limit, Tres kind, bool of_qos);

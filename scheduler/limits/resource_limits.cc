@@ -106,8 +106,8 @@ void ResourceLimits::count_in(Held& held, const Job& job, PartitionIndex partiti
   }
   held.jobs += by;
   const TresCounts counts = sched::held_by(cluster_, job.allocation, partition);
-  for (const Tres kind : {Tres::kCpu, Tres::kMemory, Tres::kBilling, Tres::kGpu}) {
-    held.tres[kind] += by * counts[kind];
+  for (const TresKind& kind : cluster_.tres_kinds()) {
+    if (kind.tres != Tres::kNode) held.tres[kind] += by * counts[kind];
   }
   // The maps are kept only if some limit is on nodes: they cost as much as the nodes of all jobs.
   if (!any_nodes_) return;
@@ -250,7 +250,8 @@ std::optional<LimitHit> ResourceLimits::over(const Job& job, PartitionIndex part
                                              const Allocation& allocation) const {
   if (!any_) return std::nullopt;
   const LimitScope scope = scope_of(job, partition);
-  const TresCounts counts = sched::held_by(cluster_, allocation, partition);
+  TresCounts counts = sched::held_by(cluster_, allocation, partition);
+  name_gpu_types(cluster_, *job.request, static_cast<int>(allocation.nodes.size()), counts);
   if (auto hit =
           over_tres(scope, job.request->user, {.counts = counts, .nodes = &allocation.nodes})) {
     return hit;
@@ -268,10 +269,10 @@ TresCounts ResourceLimits::asked_by(const JobRequest& request, PartitionIndex pa
 // A job for which no nodes are free counts as if all of its nodes were new to the group (random
 // scenario rnd_limits_018). For example, a group holds nodes 1 and 2, and the job would get 2 and
 // 3: with it the group has three.
-std::int64_t ResourceLimits::with(const Held& used, const Wanted& wanted, Tres kind) {
+std::int64_t ResourceLimits::with(const Held& used, const Wanted& wanted, const TresKind& kind) {
   // DenyOnLimit asks as if the group held nothing.
   if (wanted.alone) return wanted.counts[kind];
-  if (kind != Tres::kNode) return used.tres[kind] + wanted.counts[kind];
+  if (kind.tres != Tres::kNode) return used.tres[kind] + wanted.counts[kind];
   const auto used_count = static_cast<std::int64_t>(used.nodes.size());
   if (wanted.nodes == nullptr) return used_count + wanted.counts[kind];
   // Nodes that the group holds already add nothing.
@@ -284,16 +285,15 @@ std::int64_t ResourceLimits::with(const Held& used, const Wanted& wanted, Tres k
 // exceeded is the reason. The sum with the job may be equal to the limit.
 Hit ResourceLimits::over_tres(const LimitScope& scope, const std::string& user,
                               const Wanted& wanted) const {
-  const auto above = [&](LimitKind which, const LimitHolder& holder, const Held& used, Tres kind,
-                         std::int64_t limit, const char* whose) -> Hit {
+  const auto above = [&](LimitKind which, const LimitHolder& holder, const Held& used,
+                         const TresKind& kind, std::int64_t limit, const char* whose) -> Hit {
     // Up to the limit and not below it: a group of 5 CPUs may hold 5.
     const std::int64_t sum = with(used, wanted, kind);
     if (sum <= limit) return std::nullopt;
-    return LimitHit{
-        tres_reason(which, kind, holder.qos != nullptr),
-        would_be(holder.name(cluster_), limit, std::string{sched::unit_of(kind)} + whose, sum)};
+    return LimitHit{tres_reason(which, kind.tres, holder.qos != nullptr),
+                    would_be(holder.name(cluster_), limit, sched::unit_of(kind) + whose, sum)};
   };
-  for (const Tres kind : kAllTres) {
+  for (const TresKind& kind : cluster_.tres_kinds()) {
     if (auto hit = scope.groups(
             [&](const Limits& of) -> const auto& { return of.group_tres[kind]; },
             [&](const LimitHolder& holder, std::int64_t limit) {

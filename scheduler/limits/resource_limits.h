@@ -78,7 +78,7 @@ class ResourceLimits {
 
   TresCounts asked_by(const JobRequest& request, PartitionIndex partition) const;
   // Returns how much of `kind` the group would hold with the job.
-  static std::int64_t with(const Held& used, const Wanted& wanted, Tres kind);
+  static std::int64_t with(const Held& used, const Wanted& wanted, const TresKind& kind);
 
   const Held& held(const LimitHolder& holder) const;
   const Held& held_by_user(const LimitHolder& holder, const LimitScope& scope,

@@ -29,4 +29,10 @@ constexpr std::int64_t asked_amount(std::int64_t each, std::int64_t count) {
   return each * count;
 }
 
+// Returns how many of `by` the value needs. REQUIRES: neither is negative, `by` is not 0.
+template <typename T>
+constexpr T quotient_up(T value, T by) {
+  return (value + by - 1) / by;
+}
+
 }  // namespace sched

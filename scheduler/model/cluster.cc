@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <set>
+#include <string>
 #include <tuple>
 #include <utility>
 
@@ -41,6 +43,32 @@ base::Status valid_shape(const NodeSpec& spec) {
   return {};
 }
 
+// Returns each Tres, and then the types of GPUs that any of these names.
+std::vector<TresKind> tres_kinds_of(const Configuration& configuration,
+                                    const AccountTree& accounts) {
+  std::set<std::string> types;
+  const auto name_types = [&types](const auto& values) {
+    for (const auto& [type, value] : values.of_gpu_type) types.insert(type);
+  };
+  const auto look_at = [&](const Limits& limits) {
+    for (const TresLimits* const each :
+         {&limits.group_tres, &limits.job_tres, &limits.node_tres, &limits.min_tres,
+          &limits.user_tres, &limits.account_tres}) {
+      name_types(*each);
+    }
+  };
+  for (const QosConfig& qos : configuration.qos) look_at(qos.limits);
+  for (const Association& association : accounts.all()) look_at(association.limits);
+  for (const PartitionConfig& partition : configuration.partitions) {
+    if (partition.billing_weights_micro) name_types(*partition.billing_weights_micro);
+  }
+  name_types(configuration.cluster.priority.weight_tres);
+  std::vector<TresKind> kinds;
+  for (const Tres tres : kAllTres) kinds.push_back({.tres = tres});
+  for (const std::string& type : types) kinds.push_back({.tres = Tres::kGpu, .gpu_type = type});
+  return kinds;
+}
+
 }  // namespace
 
 // May be called while jobs run: what their allocations name stays valid.
@@ -50,6 +78,7 @@ void Cluster::configure(const Configuration& configuration) {
   parameters_ = configuration.cluster;
   qos_ = configuration.qos;
   accounts_ = AccountTree{configuration.accounts, configuration.users};
+  tres_kinds_ = tres_kinds_of(configuration, accounts_);
   for (Partition& partition : partitions_) partition.order = -1;
   partition_order_.clear();
   default_partition_.reset();

@@ -113,6 +113,9 @@ class Cluster {
   // Returns true if a job of QOS a may take a job of QOS b: `preempt` of a names b (7.2).
   bool qos_may_preempt(QosIndex a, QosIndex b) const;
   const AccountTree& accounts() const { return accounts_; }
+  // Returns the kinds that limits and weights may be on, in Slurm's order: each Tres, and then the
+  // types of GPUs that a limit or a weight names.
+  const std::vector<TresKind>& tres_kinds() const { return tres_kinds_; }
 
  private:
   void resolve(Partition& partition) const;
@@ -130,6 +133,7 @@ class Cluster {
   std::optional<PartitionIndex> default_partition_;
   std::vector<QosConfig> qos_;  // in the order of the configuration
   AccountTree accounts_;
+  std::vector<TresKind> tres_kinds_;
   std::vector<NodeIndex> vacant_;
   bool settled_ = true;
   std::uint64_t topology_version_ = 1;

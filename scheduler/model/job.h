@@ -59,8 +59,8 @@ struct JobRequest {  // what a user asks for (1.5)
   MemoryRequest memory;
   MemoryMiB tmp_disk{0};  // --tmp
   // Devices: on each node (--gres, --gpus-per-node), over all nodes (--gpus), for each task
-  // (--gpus-per-task).
-  Devices devices, devices_of_job, devices_per_task;
+  // (--gpus-per-task), for each socket on which the job has cores (--gpus-per-socket).
+  Devices devices, devices_of_job, devices_per_task, devices_per_socket;
   PerGpu per_gpu;
   Licenses licenses;  // for the whole job: --licenses
   Sharing sharing = Sharing::kAny;
@@ -100,7 +100,13 @@ Devices least_devices(const JobRequest& request);
 // Returns true if it asks for devices at all.
 inline bool asks_for_devices(const JobRequest& request) {
   return !request.devices.empty() || !request.devices_of_job.empty() ||
-         !request.devices_per_task.empty();
+         !request.devices_per_task.empty() || !request.devices_per_socket.empty();
+}
+// Returns true if devices are asked for over all nodes, for tasks or for sockets: cons_tres shares
+// them out, and linear cannot (R11.9).
+inline bool shares_devices(const JobRequest& request) {
+  return !request.devices_of_job.empty() || !request.devices_per_task.empty() ||
+         !request.devices_per_socket.empty();
 }
 
 // The part of an allocation on one node. The order of nodes in an allocation counts: the numbers of

@@ -144,8 +144,8 @@ auto base_part(const JobRequest& request) {
                   request.min_cpus_per_node, request.sockets_per_node, request.cores_per_socket,
                   request.threads_per_core, request.overcommit, request.memory, request.tmp_disk,
                   request.devices, request.devices_of_job, request.devices_per_task,
-                  request.per_gpu, request.required_nodes, request.excluded_nodes,
-                  request.unusable_nodes, request.constraint);
+                  request.devices_per_socket, request.per_gpu, request.required_nodes,
+                  request.excluded_nodes, request.unusable_nodes, request.constraint);
 }
 
 NodeSet excluded_by(const JobRequest& request, const Cluster& cluster) {
@@ -662,12 +662,15 @@ std::string Placement::describe_busy(const Attempt& attempt) {
 }
 
 // Returns how many nodes have the devices free that the job asks of each; if none has enough of a
-// kind, how many of it the best one has.
+// kind, how many of it the best one has; if all together have too few for the job, how many these
+// are.
 std::string Placement::describe_devices() {
   const Devices wanted = least_devices(*base_.request);
   if (wanted.empty()) return "";
   int free = 0;
   std::vector<int> most(wanted.size());
+  const Devices& of_job = base_.request->devices_of_job;
+  std::vector<int> in_all(of_job.size());
   const NodeSet& up = up_of_base().nodes;
   for (int rank = up.next(0); rank >= 0; rank = up.next(rank + 1)) {
     const NodeIndex node = cluster_.node_at(rank);
@@ -685,12 +688,18 @@ std::string Placement::describe_devices() {
         ++most[i];
       }
     }
+    for (std::size_t i = 0; i < of_job.size(); ++i) in_all[i] += count_of(left, of_job[i].kind);
   }
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     if (most[i] == wanted[i].count) continue;
     return "; needs " + words_for(wanted[i]) +
            (base_.request->min_nodes > 1 ? " on each node" : " on one node") +
            "; the largest has " + std::to_string(most[i]) + " free";
+  }
+  for (std::size_t i = 0; i < of_job.size(); ++i) {
+    if (in_all[i] >= of_job[i].count) continue;
+    return "; needs " + words_for(of_job[i]) + " in all; " + std::to_string(in_all[i]) +
+           (in_all[i] == 1 ? " is free" : " are free");
   }
   return "; " + std::to_string(free) + (free == 1 ? " has " : " have ") + words_for(wanted) +
          " free";

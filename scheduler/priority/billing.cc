@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/product_words.h"
 #include "scheduler/model/asked_product.h"
 #include "scheduler/model/memory_asked.h"
 #include "scheduler/place/node_counts.h"
@@ -21,18 +22,28 @@ std::int64_t memory_of_a_node(const Cluster& cluster, const Partition& partition
   return count == 0 ? 0 : sum / count;
 }
 
-// Over all nodes, for all tasks or on each node: the greatest of what the job says.
-std::int64_t gpus_asked(const JobRequest& request, int nodes_count) {
-  const auto gpus = [](const Devices& devices) {
-    std::int64_t count = 0;
-    for (const DeviceCount& each : devices) count += each.kind.name == kGpuName ? each.count : 0;
-    return count;
-  };
-  return std::max({gpus(request.devices_of_job), gpus(request.devices) * nodes_count,
-                   gpus(request.devices_per_task) * tasks_of(request, nodes_count)});
+// Over all nodes, for all tasks or sockets or on each node: the greatest of what the job says.
+std::int64_t gpus_asked(const JobRequest& request, int nodes_count, const std::string& type) {
+  return std::max({gpus_of(request.devices_of_job, type),
+                   gpus_of(request.devices, type) * nodes_count,
+                   gpus_of(request.devices_per_task, type) * tasks_of(request, nodes_count),
+                   gpus_of(request.devices_per_socket, type) *
+                       request.sockets_per_node.value_or(1) * nodes_count});
 }
 
 }  // namespace
+
+std::int64_t gpus_of(const Devices& devices, const std::string& type) {
+  return count_of(devices, {.name = std::string{kGpuName}, .type = type});
+}
+
+void name_gpu_types(const Cluster& cluster, const JobRequest& request, int nodes_count,
+                    TresCounts& counts) {
+  for (const TresKind& kind : cluster.tres_kinds()) {
+    if (kind.gpu_type.empty()) continue;
+    counts[kind] = gpus_asked(request, nodes_count, kind.gpu_type);
+  }
+}
 
 // For the job-size and TRES factors and for limits before nodes are chosen. A lower bound: the job
 // may get more nodes than its minimum and more CPUs than its tasks need.
@@ -53,7 +64,9 @@ TresCounts requested(const Cluster& cluster, const JobRequest& request, Partitio
     const std::int64_t each = all ? memory_of_a_node(cluster, partition) : per_node->amount.value();
     counts[Tres::kMemory] = asked_amount(each, nodes_count);
   }
-  counts[Tres::kGpu] = gpus_asked(request, nodes_count);
+  if (!asks_for_devices(request)) return counts;
+  counts[Tres::kGpu] = gpus_asked(request, nodes_count, {});
+  name_gpu_types(cluster, request, nodes_count, counts);
   return counts;
 }
 
@@ -90,7 +103,13 @@ TresCounts held_by(const Cluster& cluster, const Allocation& allocation, Partiti
     held[Tres::kMemory] += use.memory.value();
   }
   for (const DevicesOnNode& use : allocation.devices) {
-    if (use.kind.name == kGpuName) held[Tres::kGpu] += use.count;
+    if (use.kind.name != kGpuName) continue;
+    for (const TresKind& kind : cluster.tres_kinds()) {
+      if (kind.tres != Tres::kGpu) continue;
+      if (kind.gpu_type.empty() || base::has_words(use.kind.type, kind.gpu_type)) {
+        held[kind] += use.count;
+      }
+    }
   }
   held[Tres::kNode] = static_cast<std::int64_t>(allocation.nodes.size());
   held[Tres::kBilling] = billing_milli(cluster, partition, held) / kMilli;
@@ -108,7 +127,8 @@ std::int64_t billing_milli(const Cluster& cluster, PartitionIndex partition,
   if (!weights) return counts[Tres::kCpu] * kMilli;
   std::int64_t sum = 0;
   std::int64_t most = 0;
-  for (const Tres kind : {Tres::kCpu, Tres::kMemory, Tres::kNode, Tres::kGpu}) {
+  for (const TresKind& kind : cluster.tres_kinds()) {
+    if (kind.tres == Tres::kBilling) continue;
     const std::int64_t billed = (*weights)[kind] * counts[kind];
     sum += billed;
     most = std::max(most, billed);

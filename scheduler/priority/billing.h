@@ -20,6 +20,15 @@ TresCounts requested(const Cluster& cluster, const JobRequest& request, Partitio
 std::int64_t whole_node_cpus(const Cluster& cluster, const JobRequest& request,
                              PartitionIndex partition, std::int64_t cpus_asked);
 
+// Returns how many GPUs there are of the type, of any if it is empty.
+std::int64_t gpus_of(const Devices& devices, const std::string& type);
+
+// Sets the GPUs of the types that limits and weights name, as the job asks for them on
+// `nodes_count` nodes: one that names no type asks for none of these (recorded,
+// rnd_gpulimits_112911), though it holds some later.
+void name_gpu_types(const Cluster& cluster, const JobRequest& request, int nodes_count,
+                    TresCounts& counts);
+
 // Returns what the allocation holds; `billing` in whole units, rounded down.
 TresCounts held_by(const Cluster& cluster, const Allocation& allocation, PartitionIndex partition);
 

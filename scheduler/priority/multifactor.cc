@@ -77,7 +77,6 @@ std::int64_t term(std::int64_t weight, std::int64_t factor_ppb) {
 // Cost: O(nodes × partitions they are in). Nodes that are down count: a factor must not change
 // because a node fails.
 PriorityTotals::PriorityTotals(const Cluster& cluster) {
-  const DeviceKind gpu{.name = std::string{kGpuName}, .type = {}};
   nodes_count = cluster.node_count();
   for (const NodeIndex node : cluster.order()) cpus_count += cluster.node(node).cpus;
   of_partition.resize(static_cast<std::size_t>(cluster.partition_slots()));
@@ -91,7 +90,11 @@ PriorityTotals::PriorityTotals(const Cluster& cluster) {
     for (const NodeIndex node : partition.nodes_ranked) {
       counts[Tres::kCpu] += cluster.node(node).cpus;
       counts[Tres::kMemory] += cluster.node(node).memory.value();
-      counts[Tres::kGpu] += count_of(cluster.node(node).devices, gpu);
+      const Devices& devices = cluster.node(node).devices;
+      if (devices.empty()) continue;
+      for (const TresKind& kind : cluster.tres_kinds()) {
+        if (kind.tres == Tres::kGpu) counts[kind] += gpus_of(devices, kind.gpu_type);
+      }
     }
     // The bill of a job that had the whole partition.
     counts[Tres::kBilling] = billing_milli(cluster, index, counts) / 1000;
@@ -126,7 +129,7 @@ PriorityFactors priority_factors(const Cluster& cluster, const PriorityTotals& t
     }
     factors.job_size = job_size(cluster, totals, request, partition, size);
     asked[Tres::kBilling] = billing_milli(cluster, partition, asked) / 1000;
-    for (const Tres kind : kAllTres) {
+    for (const TresKind& kind : cluster.tres_kinds()) {
       factors.tres[kind] = part_or_value(asked[kind], totals.of_partition[partition.index()][kind],
                                          parameters.normal_tres);
     }
@@ -157,6 +160,9 @@ std::int64_t other_terms(const PriorityParameters& parameters, const PriorityFac
                      term(parameters.weight_qos, factors.qos);
   for (const Tres kind : kAllTres) {
     sum += term(parameters.weight_tres[kind], factors.tres[kind]);
+  }
+  for (const auto& [type, weight] : parameters.weight_tres.of_gpu_type) {
+    sum += term(weight, factors.tres[TresKind{Tres::kGpu, type}]);
   }
   return sum - std::int64_t{nice} * kMillion;
 }

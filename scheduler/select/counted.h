@@ -1,6 +1,7 @@
-// Counted resources: nodes have a number of units of them, and it does not matter which. Memory is
-// one (in MiB); GRES will be others. A selector asks the same three questions of each of them: what
-// is a job charged on a node, is that free there, and what is left when jobs have come or gone.
+// A counted resource: nodes have a number of units of it, and it does not matter which. Memory is
+// one (in MiB). A selector asks three questions of it: what is a job charged on a node, is that
+// free there, and what is left when jobs have come or gone. Devices have books of their own
+// (device_books.h; README.md says why).
 #pragma once
 
 #include <compare>

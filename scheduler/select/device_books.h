@@ -55,11 +55,6 @@ class DeviceBooks {
 inline bool has_devices(const NodeSpec& node, const Devices& asked) {
   return asked.empty() || have_devices(node.devices, asked);
 }
-// Returns true if devices are asked for over all nodes or for tasks: cons_tres shares them out, and
-// linear cannot (R11.9).
-inline bool shares_devices(const JobRequest& request) {
-  return !request.devices_of_job.empty() || !request.devices_per_task.empty();
-}
 inline bool has_devices(const NodeSpec& node, const JobRequest& request) {
   return !asks_for_devices(request) || have_devices(node.devices, least_devices(request));
 }

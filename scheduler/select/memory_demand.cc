@@ -11,10 +11,6 @@
 namespace sched {
 namespace {
 
-std::int64_t quotient_up(std::int64_t value, std::int64_t by) {
-  return (value + by - 1) / by;
-}
-
 // --mem-per-gpu, or DefMemPerGPU if the job asks for no memory otherwise; 0 = neither, or the job
 // has no GPUs.
 std::int64_t per_gpu(const ClusterParameters& cluster, const PartitionConfig& partition,

@@ -295,7 +295,7 @@ JobRequest random_request(base::Prng& prng, JobId id, const RandomWorld& world, 
                                    [](const NodeSpec& node) { return !node.devices.empty(); });
   if (devices && chance(prng, 2)) {
     const std::array ways{&JobRequest::devices, &JobRequest::devices_of_job,
-                          &JobRequest::devices_per_task};
+                          &JobRequest::devices_per_task, &JobRequest::devices_per_socket};
     add_devices(request.*any(prng, ways), {"gpu", chance(prng, 2) ? "" : "a"}, 1 + pick(prng, 2));
     if (chance(prng, 4)) request.per_gpu.cpus = 1 + pick(prng, 2);
     if (chance(prng, 4)) request.per_gpu.memory = MemoryMiB{300};

@@ -411,6 +411,28 @@ TEST_F(LimitsTest, Gpus) {
       EXPECT_EQ(word(3), "started") << reason;
     }
   }
+  // GPUs of one type alone. A job that does not name it is not asked, and what it got counts for
+  // others.
+  for (NodeSpec& spec : four_) {
+    spec.devices = {{.kind = {.name = "gpu", .type = "X-A100-80GB"}, .count = 4},
+                    {.kind = {.name = "gpu", .type = "X-V100"}, .count = 4}};
+  }
+  gold() = {};
+  gold().group_tres.of_gpu_type["a100"] = 3;
+  driver_.reset();
+  const auto with = [&](std::int64_t id, const std::string& type) {
+    JobRequest request = tasks(id, 1);
+    request.devices = {{.kind = {.name = "gpu", .type = type}, .count = 2}};
+    return request;
+  };
+  submit(with(1, "80gb"));
+  submit(with(2, "a100"));
+  submit(with(3, "v100"));
+  submit(with(4, ""));
+  EXPECT_EQ(word(1), "started");
+  EXPECT_EQ(word(2), "QOSGrpGRES");
+  EXPECT_EQ(word(3), "started");
+  EXPECT_EQ(word(4), "started");
   gold() = {};
   gold().job_tres[Tres::kGpu] = 1;
   driver_.reset();

@@ -149,6 +149,22 @@ TEST_F(Reasons, DevicesThatAreNotFree) {
             "which it asks for on each");
 }
 
+// A number over all nodes: what all of them have free together.
+TEST_F(Reasons, DevicesOfTheWholeJobThatAreNotFree) {
+  for (NodeSpec& node : four) node.devices = {{{"gpu", "a"}, 4}};
+  c = gang_linear({partition("p", {four[0], four[1]}, OverSubscribe::kForce, 2)});
+  c.cluster.select = SelectType::kConsTres;
+  c.cluster.unit = SelectUnit::kCore;
+  JobRequest first = job(1, 2), second = job(2, 1);
+  first.tasks = second.tasks = 2;
+  first.devices = {{{"gpu", ""}, 3}};
+  second.max_nodes.reset();
+  second.devices_of_job = {{{"gpu", "a"}, 6}};
+  EXPECT_EQ(told({first, second}, 2),
+            "needs 1 node; of 2 that could hold it 0 are idle; needs 6 GPUs of type a in all; 2 "
+            "are free");
+}
+
 // A job that takes only idle nodes would not come to these, whatever memory is left.
 TEST_F(Reasons, MemoryIsNotNamedWhereJobsDoNotShare) {
   c.cluster.memory = true;

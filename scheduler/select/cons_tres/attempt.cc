@@ -354,9 +354,9 @@ std::optional<Allocation> Attempt::place(const Found& found) const {
   return allocation;
 }
 
-// Sets how many devices of a kind each node gives: what was asked of each node or for its tasks.
-// For a number for the whole job, the first nodes give as many as they have, but for one on each
-// node that follows, and then what is still missing.
+// Sets how many devices of a kind each node gives: what was asked of each node, for its tasks or
+// for the sockets on which the job has cores there. For a number for the whole job, the first nodes
+// give as many as they have, but for one on each node that follows, and then what is still missing.
 bool Attempt::give_devices(Allocation& allocation) const {
   if (shape_.kinds.empty() && !shape_.devices.all) return true;
   const DeviceBooks& books = occupancy_.devices();
@@ -366,10 +366,15 @@ bool Attempt::give_devices(Allocation& allocation) const {
     for (const bool reserves : {true, false}) {
       for (std::size_t i = 0; i < given.size(); ++i) {
         const NodeAllocation& use = allocation.nodes[i];
+        const int rank = cluster_.rank(use.node);
         int count = kind.per_node > 0 ? kind.per_node : kind.per_task * use.tasks;
+        if (count == 0 && kind.per_socket > 0) {
+          const int sockets = sockets_with(occupancy_.facts(rank), use.cores);
+          count = asked_product(kind.per_socket, sockets);
+          if (count > books.count_free(kind.kind, rank, ignores_others_)) return false;
+        }
         if (count > 0 && !reserves) break;
         if (count == 0) {
-          const int rank = cluster_.rank(use.node);
           const int held = count_of(given[i], kind.kind);
           const int here = books.count_free(kind.kind, rank, ignores_others_) - held;
           const int others = reserves ? static_cast<int>(given.size() - i) - 1 : 0;

@@ -133,7 +133,7 @@ class Attempt {
   std::vector<const SelectJob*> lower_tier_jobs() const;
   std::optional<Found> test_rows(const CoreView& base);
   std::optional<Allocation> place(const Found& found) const;
-  bool give_devices(Allocation& allocation) const;  // false: the memory for them is short
+  bool give_devices(Allocation& allocation) const;  // false: some, or memory for them, are short
 
   void prepare();
   const Offer& idle_offer();

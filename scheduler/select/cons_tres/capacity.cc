@@ -12,7 +12,7 @@ int limit_to_tasks(const Shape& shape, const NodeFacts& facts, int cpus) {
   if (shape.one_task_per_core) {  // no two of them begin on one core
     const int per_core = cpus_per_core(shape, facts);
     // CPUs of the cores that one task takes whole. The rest of its last core is lost.
-    const int of_task = (shape.cpus_per_task + per_core - 1) / per_core * per_core;
+    const int of_task = quotient_up(shape.cpus_per_task, per_core) * per_core;
     if (of_task > shape.cpus_per_task) cpus = cpus / of_task * shape.cpus_per_task;
   }
   const int tasks = cpus / shape.cpus_per_task;
@@ -48,8 +48,8 @@ int limit_to_memory(const Shape& shape, const NodeFacts& facts, int cpus, std::i
     const int unit = shape.unit == SelectUnit::kSocket ? facts.cores_per_socket : 1;
     const std::int64_t price = shape.memory.amount * charged_per_core(shape, facts);
     // Cores are given up one by one, or socket by socket, until their memory fits (step 6).
-    int cores = (cpus + per_core - 1) / per_core;
-    cores = (cores + unit - 1) / unit * unit;
+    int cores = quotient_up(cpus, per_core);
+    cores = quotient_up(cores, unit) * unit;
     while (cores > 0 && cores * price > free) cores -= unit;
     cpus = std::min(cpus, cores * per_core);
   }

@@ -7,10 +7,6 @@
 namespace sched::cons_tres {
 namespace {
 
-int quotient_up(int value, int by) {
-  return (value + by - 1) / by;
-}
-
 // How many tasks the node gets, as far as the request alone says it: at least and at most.
 struct TaskBounds {
   int least = 1;
@@ -41,6 +37,7 @@ class Narrowing {
       : shape_{shape},
         per_core_{cpus_per_core(shape, node)},
         threads_{node.threads},
+        sockets_{node.sockets},
         free_{free},
         cpus_{free.cpus},
         cores_{free.cores},
@@ -80,7 +77,8 @@ class Narrowing {
   // Returns the most that the job takes of the kind on a node; 0 = any number.
   int most_of(const KindDemand& kind) const {
     if (shape_.whole_nodes) return 0;
-    return kind.per_node > 0 ? kind.per_node : kind.of_job;
+    if (kind.per_node > 0) return kind.per_node;
+    return kind.of_job > 0 ? kind.of_job : asked_product(kind.per_socket, sockets_);
   }
 
   // Returns false if the node cannot be used.
@@ -99,8 +97,8 @@ class Narrowing {
       if (cpus_ / cpus_each == 0) return false;
       at_most(cores_ * threads_ / cpus_each);
     }
-    const int least = std::max(
-        {1, kind.per_node, asked_product(kind.per_task, std::max(1, shape_.tasks_per_node))});
+    const int least = std::max({1, kind.per_node, kind.per_socket,
+                                asked_product(kind.per_task, std::max(1, shape_.tasks_per_node))});
     if (there < least || (most > 0 && most < least)) return false;
     if (kind.is_gpu) {
       limits.near_gpus += most > 0 ? std::min(there, most) : there;
@@ -155,6 +153,7 @@ class Narrowing {
   const Shape& shape_;
   const int per_core_;  // CPUs that the job can use
   const int threads_;
+  const int sockets_;
   const FreeOnNode& free_;
   int cpus_;
   int cores_;

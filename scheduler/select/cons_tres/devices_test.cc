@@ -61,6 +61,18 @@ TEST(Devices, TasksGoWhereTheirDevicesAre) {
   EXPECT_EQ(w.ask({.tasks = 1, .gpus_per_task = gpus(1)}).where, "");
 }
 
+// R11.12: for each socket on which the job has cores.
+TEST(Devices, SocketsWithCoresBringDevices) {
+  World w = nodes_with(1, 4);
+  const Ask two{.nodes = 1, .tasks = 2, .sockets_per_node = 2, .gpus_per_socket = gpus(1)};
+  const Ask one{.nodes = 1, .tasks = 1, .sockets_per_node = 1, .gpus_per_socket = gpus(2)};
+  EXPECT_EQ(w.ask(two).where, "n1:0,4+gpu:2");
+  EXPECT_EQ(w.start("A", one), "n1:4+gpu:2");
+  EXPECT_EQ(w.start("B", {.nodes = 1, .tasks = 1, .gres = gpus(1)}), "n1:5+gpu:1");
+  EXPECT_EQ(w.ask(two).where, "");
+  EXPECT_EQ(w.ask(one).where, "");
+}
+
 // e: CPUs and memory that GPUs bring with them.
 TEST(Devices, GpusBringCpusAndMemory) {
   ClusterParameters parameters = plain();

@@ -263,7 +263,7 @@ class TaskCounter {
 int occupied_cpus(const Shape& shape, const NodeFacts& node, const NodeTasks& tasks) {
   if (!shape.one_task_per_core) return tasks.cpus;
   const int per_core = cpus_per_core(shape, node);
-  const int of_task = (shape.cpus_per_task + per_core - 1) / per_core * per_core;
+  const int of_task = quotient_up(shape.cpus_per_task, per_core) * per_core;
   return std::max(tasks.cpus, std::min(tasks.tasks * of_task, node.cores_count() * per_core));
 }
 
@@ -301,8 +301,7 @@ std::optional<CoreSet> pick_cores(const Shape& shape, const NodeFacts& node, con
   const int per_core = cpus_per_core(shape, node);
   std::optional<CoreSet> cores;
   if (shape.block_cores) {
-    cores =
-        pick_block(node, free, (cpus + per_core - 1) / per_core, cores_per_socket_max(shape, node));
+    cores = pick_block(node, free, quotient_up(cpus, per_core), cores_per_socket_max(shape, node));
   } else {
     cores = CyclicPicker{shape, node, free, cpus}.pick();
   }
@@ -314,6 +313,14 @@ std::optional<CoreSet> pick_cores(const Shape& shape, const NodeFacts& node, con
     if (all.intersects(*cores)) sockets |= all;
   }
   return sockets;
+}
+
+int sockets_with(const NodeFacts& node, const CoreSet& cores) {
+  int count = 0;
+  for (int socket = 0; socket < node.sockets; ++socket) {
+    count += cores.intersects(socket_cores(node, socket)) ? 1 : 0;
+  }
+  return count;
 }
 
 // Returns the job's part on one node. Whole-node jobs take all cores whatever their tasks need

@@ -27,6 +27,9 @@ std::vector<NodeTasks> distribute_tasks(const Shape& shape, const std::vector<Ch
 std::optional<CoreSet> pick_cores(const Shape& shape, const NodeFacts& node, const CoreSet& free,
                                   int cpus);
 
+// Returns on how many sockets of the node these cores are.
+int sockets_with(const NodeFacts& node, const CoreSet& cores);
+
 // Steps 4 and 5, and R5.5. CPUs and memory of a node follow from its cores; nullopt if there is too
 // little memory. `free_memory`: what other jobs have left there. `cores_max`: the most that a job
 // with devices picks among.

@@ -54,6 +54,7 @@ std::vector<KindDemand> kinds_of(const JobRequest& asked) {
   add(asked.devices_of_job, &KindDemand::of_job);
   add(asked.devices, &KindDemand::per_node);
   add(asked.devices_per_task, &KindDemand::per_task);
+  add(asked.devices_per_socket, &KindDemand::per_socket);
   return kinds;
 }
 

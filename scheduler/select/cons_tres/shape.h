@@ -21,10 +21,11 @@ NodeClass class_of(const Partition& partition, const JobRequest& request);
 
 inline constexpr int kNoLimit = 0;  // of the options below that have one
 
-// How many devices of a kind the job wants: on each node, for each task, over all nodes.
+// How many devices of a kind the job wants: on each node, for each task, for each socket on which
+// it has cores, over all nodes.
 struct KindDemand {
   DeviceKind kind;
-  int per_node = 0, per_task = 0, of_job = 0;
+  int per_node = 0, per_task = 0, per_socket = 0, of_job = 0;
   bool is_gpu = false;
   friend bool operator==(const KindDemand&, const KindDemand&) = default;
 };
@@ -87,7 +88,7 @@ inline int cores_per_socket_max(const Shape& shape, const NodeFacts& node) {
   if (shape.tasks_per_socket == kNoLimit) return node.cores_per_socket;
   const int per_core = cpus_per_core(shape, node);
   return std::min(node.cores_per_socket,
-                  (shape.tasks_per_socket * shape.cpus_per_task + per_core - 1) / per_core);
+                  quotient_up(shape.tasks_per_socket * shape.cpus_per_task, per_core));
 }
 
 // CPUs that a GPU of the job needs: those that it asks for, those of its tasks, or by default.

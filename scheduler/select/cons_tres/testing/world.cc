@@ -86,6 +86,7 @@ std::unique_ptr<World::Job> World::make_job(const Ask& ask) {
   request.devices = ask.gres;
   request.devices_of_job = ask.gpus;
   request.devices_per_task = ask.gpus_per_task;
+  request.devices_per_socket = ask.gpus_per_socket;
   request.per_gpu = ask.per_gpu;
   job->select.id = request.id;
   job->select.table_order = request.id.number();

@@ -36,7 +36,8 @@ struct Ask {
   std::vector<std::string> on = {};    // --nodelist
   std::vector<std::string> take = {};  // candidates, in order
   SelectMode mode = SelectMode::kRunNow;
-  Devices gres = {}, gpus = {}, gpus_per_task = {};  // on each node, over all nodes
+  Devices gres = {}, gpus = {}, gpus_per_task = {},
+          gpus_per_socket = {};  // on each node, over all nodes
   PerGpu per_gpu = {};
 };
 
