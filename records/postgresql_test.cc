@@ -158,6 +158,8 @@ class DeadlyPoint {
   DeadlyPoint& operator=(const DeadlyPoint&) = delete;
 
   bool was_reached() const { return was_reached_; }
+  // Passes on everything from now on, such as the last word of a client that goes.
+  void disarm() { is_armed_ = false; }
 
  private:
   static ::sockaddr_un address_of(const fs::path& path) {
@@ -177,7 +179,7 @@ class DeadlyPoint {
     std::array<char, 1 << 16> buffer;
     const ::ssize_t size = ::read(from, buffer.data(), buffer.size());
     if (size <= 0) return false;
-    const bool is_deadly = is_write && ++writes_ == at_;
+    const bool is_deadly = is_write && ++writes_ == at_ && is_armed_;
     if (!is_deadly || write_ == Write::kIsAnsweredInVain) {
       if (::send(to, buffer.data(), static_cast<std::size_t>(size), MSG_NOSIGNAL) != size)
         return false;
@@ -185,8 +187,8 @@ class DeadlyPoint {
     if (!is_deadly) return true;
     while (write_ == Write::kIsAnsweredInVain && !is_readable(to)) {
     }
-    was_reached_ = true;
     server_.kill();
+    was_reached_ = true;
     return false;
   }
   void serve(int client, const std::stop_token& stop) {
@@ -208,7 +210,7 @@ class DeadlyPoint {
   const Write write_;
   int listening_ = -1;
   int writes_ = 0;
-  std::atomic<bool> was_reached_ = false;
+  std::atomic<bool> is_armed_ = true, was_reached_ = false;
   std::jthread thread_;
 };
 
@@ -279,7 +281,7 @@ class PostgresqlTest : public ::testing::Test {
     for (const char* end : {"", "-wal", "-shm"}) fs::remove(file() + end);
     open_database();
     const fs::path folder = folder_ / "point";
-    const DeadlyPoint point{folder, *server_, at, write};
+    DeadlyPoint point{folder, *server_, at, write};
     const std::string url = Server::url_at(folder) + " options='-c search_path=" + schema_ + "'";
     Feeder feeds{*Reader::open(file()), clock_, [&]() -> base::Result<std::string> { return url; },
                  [](const base::Error&) {}};
@@ -295,6 +297,7 @@ class PostgresqlTest : public ::testing::Test {
     write_ended(1);
     write_running(4);
     feed_all_of_it();
+    point.disarm();
     EXPECT_EQ(there(), here()) << schema_;
     EXPECT_EQ(feeds.counters().failures, was_killed ? 1 : 0) << schema_;
     return was_killed;
