@@ -14,7 +14,7 @@ cmake_minimum_required(VERSION 3.25)
 # Suites that act on what all tests share: the control plane, the operators, the release, the agents'
 # DaemonSet. Each runs by itself, in this order, after all others. Their fixture (Alone, tests/harness.h)
 # fails the tests of a suite that is not named here; all other suites run in lanes.
-set(alone WholeCluster FinishedJobs Upgrade Uninstall)
+set(alone WholeCluster ManyAgents FinishedJobs Upgrade Uninstall)
 # Suites whose tests share two gangs (tests/two_gangs.h): one program runs them all. In the other suites
 # each test is a program run of its own.
 set(shared Rotation WholeCluster Upgrade)
