@@ -809,7 +809,7 @@ TEST_F(LedgerArrayTest, ATaskThatHasSucceededIsNotRunAgain) {
 TEST_F(LedgerArrayTest, NoMoreRunThanTheThrottleAllows) {
   store({entry(0), entry(2)}, "", 0);
   store({entry(0), entry(2), entry(4)}, "", 0);
-  EXPECT_EQ(finding(), "3 tasks of sweep have nodes, 2 may");
+  EXPECT_EQ(finding(), "3 tasks of sweep run, 2 may");
 }
 
 // One that was looser counts until the operator has heard of the change.
@@ -823,7 +823,7 @@ TEST_F(LedgerArrayTest, AThrottleThatIsChangedIsHeardLater) {
   now_ += seconds{2};
   ledger_.sample(nodes_, true);
   store({entry(0), entry(2), entry(4)}, "", 0);
-  EXPECT_EQ(finding(), "3 tasks of sweep have nodes, 1 may");
+  EXPECT_EQ(finding(), "3 tasks of sweep run, 1 may");
 }
 
 TEST_F(LedgerArrayTest, OfEntriesThatNameATaskTheLastOneCounts) {

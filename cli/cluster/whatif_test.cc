@@ -92,8 +92,8 @@ TEST_F(WhatIf, SaysWhomItWouldStop) {
       kube::ForecastStops{.suspended = 1, .requeued = 2, .jobs = {"train"}};
   const Ran ran = run({"whatif", "-N4"});
   EXPECT_THAT(ran.out, HasSubstr("It would start now, in partition batch"));
-  EXPECT_THAT(ran.out, HasSubstr("It would suspend 1 job and requeue 2 jobs: train and 2 jobs of "
-                                 "others.\n"));
+  EXPECT_THAT(ran.out,
+              HasSubstr("It would suspend 1 job and requeue 2 jobs: train and 2 more jobs.\n"));
 }
 
 TEST_F(WhatIf, SaysWhyItWouldNotStart) {
