@@ -349,11 +349,12 @@ TEST_F(Page, SaysSinceWhenThePastIsWhole) {
 class PageWithRecords : public Page {
  protected:
   PageWithRecords() {
-    std::filesystem::remove(file_);
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_);
     writer_.emplace(std::move(*records::Writer::open(file_, now())));
     has_records_.reader.emplace(std::move(*records::Reader::open(file_)));
   }
-  ~PageWithRecords() override { std::filesystem::remove(file_); }
+  ~PageWithRecords() override { std::filesystem::remove_all(folder_); }
 
   void record(const std::string& ns, std::int64_t id, seconds ago, seconds ran,
               std::optional<std::int32_t> task = {}) {
@@ -392,7 +393,8 @@ class PageWithRecords : public Page {
 
   HasRecords has_records_{transport_};
   const kube::Client records_client_{has_records_, clock_, sleeper_, {}};
-  const std::string file_ = testing::TempDir() + "/page" + std::to_string(::getpid()) + ".db";
+  const std::string folder_ = testing::TempDir() + "/page" + std::to_string(::getpid());
+  const std::string file_ = folder_ + "/records.db";
   std::optional<records::Writer> writer_;
 };
 

@@ -1039,11 +1039,12 @@ kube::JobUsage used() {
 class SacctOfRecords : public SlurmCommands {
  protected:
   SacctOfRecords() {
-    std::filesystem::remove(file_);
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_);
     writer_.emplace(std::move(*records::Writer::open(file_, today_)));
     has_records_.reader.emplace(std::move(*records::Reader::open(file_)));
   }
-  ~SacctOfRecords() override { std::filesystem::remove(file_); }
+  ~SacctOfRecords() override { std::filesystem::remove_all(folder_); }
 
   void record(const kube::Job& job) {
     const auto changes = records::changes_of(nullptr, job, "kubegang", today_);
@@ -1068,7 +1069,8 @@ class SacctOfRecords : public SlurmCommands {
   }
 
   const base::Instant today_ = kube::SystemClock{}.wall();
-  const std::string file_ = testing::TempDir() + "/sacct" + std::to_string(::getpid()) + ".db";
+  const std::string folder_ = testing::TempDir() + "/sacct" + std::to_string(::getpid());
+  const std::string file_ = folder_ + "/records.db";
   std::optional<records::Writer> writer_;
 };
 
