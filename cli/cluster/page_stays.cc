@@ -69,7 +69,8 @@ bool page_shares_a_core(const PageCores& a, const PageCores& b) {
   return std::ranges::any_of(a, [&](const auto& entry) {
     const auto found = b.find(entry.first);
     if (found == b.end()) return false;
-    const auto& [own, other] = std::tie(entry.second, found->second);
+    const std::optional<std::set<int>>& own = entry.second;
+    const std::optional<std::set<int>>& other = found->second;
     if (!own || !other) return true;
     return std::ranges::any_of(*own, [&](int core) { return other->contains(core); });
   });
