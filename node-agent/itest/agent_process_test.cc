@@ -483,7 +483,7 @@ TEST_P(AgentProcessTest, ServesHealthReadinessAndMetrics) {
   node_->stop_server();
   node_->start();
   EXPECT_TRUE(eventually([&] { return get("/readyz").starts_with("HTTP/1.1 503"); }));
-  EXPECT_THAT(get("/readyz"), HasSubstr("the API server has not yet told"));
+  EXPECT_THAT(get("/readyz"), HasSubstr("the API server has not yet sent"));
   EXPECT_THAT(get("/healthz"), StartsWith("HTTP/1.1 200"));
   kill_container();
   node_->start_server();
