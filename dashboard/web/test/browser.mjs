@@ -506,7 +506,7 @@ async function test(browser, env) {
 
   // The server goes away.
   await new Promise((done) => setTimeout(done, SHOTS ? 20_000 : 0));
-  await shot(page, "wide", 1440, 600, false, "#/");
+  await shot(page, "wide", 1440, 390, false, "#/");
   await shot(page, "wide-dark", 1440, 600, true, "#/");
   await shot(page, "middle", 900, 600, false, "#/");
   await shot(page, "narrow", 400, 720, false, "#/");
