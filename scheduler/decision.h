@@ -34,8 +34,8 @@ struct Start {
   friend bool operator==(const Start&, const Start&) = default;
 };
 
-// The gang scheduler stopped or resumed the job at this instant. For timesliced jobs nothing is to
-// be written: the timetables say it. All Suspends of one step come before its Resumes.
+// The gang stopped or resumed the job at this instant, or the job stays stopped for another cause.
+// Turns need not be written: timetables say them. All Suspends of a step come before its Resumes.
 struct Suspend {
   JobId job;
   Reason cause;  // kTimeslice, kPreempted, kUser

@@ -183,11 +183,14 @@ StatusAfter status_after(const sched::Start& start, kube::JobStatus status,
 
 StatusAfter status_after(const sched::Suspend& suspend, kube::JobStatus status,
                          const DecisionContext&) {
+  // A turn of the rotation does not change the base state; the timetables say it. That a job gets
+  // turns once more does.
+  const bool had_none = status.state == kube::JobState::kSuspended &&
+                        status.reason == reason_name(sched::Reason::kPreempted);
+  const bool by_slice = suspend.cause == sched::Reason::kTimeslice && !had_none;
   status.state = kube::JobState::kSuspended;
   status.reason = std::string{reason_name(suspend.cause)};
   status.message.clear();
-  // A turn of the rotation does not change the base state; the timetables say it.
-  const bool by_slice = suspend.cause == sched::Reason::kTimeslice;
   return {std::move(status), by_slice ? WriteUrgency::kInforms : WriteUrgency::kUrgent};
 }
 

@@ -282,6 +282,23 @@ TEST(StatusAfter, ATurnOfTheRotationOnlyInformsAnyOtherSuspensionIsABaseState) {
   }
 }
 
+// A job of a higher tier came between two of its turns, and went: both are sent, or else the status
+// would say for long that it has turns, or that it has none.
+TEST(StatusAfter, ThatATurnDoesNotComeIsABaseState) {
+  const sched::JobId job{7};
+  const auto turn =
+      status_after(sched::Suspend{job, sched::Reason::kTimeslice}, running(), context());
+  const auto none =
+      status_after(sched::Suspend{job, sched::Reason::kPreempted}, turn.status, context());
+  EXPECT_EQ(none.status.reason, "Preempted");
+  EXPECT_EQ(none.urgency, WriteUrgency::kUrgent);
+  const auto again =
+      status_after(sched::Suspend{job, sched::Reason::kTimeslice}, none.status, context());
+  EXPECT_EQ(again.status.reason, "Timeslice");
+  EXPECT_EQ(again.status.state, kube::JobState::kSuspended);
+  EXPECT_EQ(again.urgency, WriteUrgency::kUrgent);
+}
+
 // A new leader goes on with the ending by what is stored: why, since when, until when the pods have
 // time. The allocation stays, because the pods still use the nodes.
 TEST(StatusAfter, AnEndingNamesItsVerdictAndThePreemptor) {

@@ -70,6 +70,27 @@ TEST_F(SuspendedPods, SayNothingOfTurns) {
   EXPECT_EQ(note(), "");
 }
 
+// One of two gangs that take turns is between its turns when a job of a higher tier comes. It has
+// none to come, like the one that runs, so both say for what they stand still, until it has gone.
+TEST_F(SuspendedPods, SayThatTheirTurnDoesNotComeSinceAJobOfAHigherTierRuns) {
+  world_.apply(gang_job("other", 5, ""));
+  world_.apply(partition("high", force("n[12-16]", {{"priorityTier", 9}})));
+  world_.run_for(seconds{21});
+  world_.apply(gang_job("urgent", 5, "", {{"partitions", nlohmann::json::array({"high"})}}));
+  world_.run_for(seconds{40});
+  for (const std::string name : {"job", "other"}) {
+    EXPECT_EQ(world_.state(name), "Suspended");
+    EXPECT_EQ(world_.job(name).status.reason, "Preempted") << name;
+  }
+  EXPECT_EQ(note(), "Preempted") << world_.log_tail();
+  world_.remove_job("urgent");
+  world_.run_for(seconds{20});
+  for (const std::string name : {"job", "other"}) {
+    EXPECT_NE(world_.job(name).status.reason, "Preempted") << name;
+  }
+  EXPECT_EQ(note(), "");
+}
+
 // The job is resumed while no operator runs, so no process has seen the change: the note is
 // compared with the job's state, and not with what was done before.
 TEST_F(SuspendedPods, AreSetRightByANewLeader) {

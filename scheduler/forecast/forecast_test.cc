@@ -96,6 +96,25 @@ TEST_F(ForecastTest, JobsThatItPreemptsAreNamed) {
   }
 }
 
+// One of two that take turns stands still anyhow when it comes, and its turn no longer comes.
+TEST_F(ForecastTest, AJobBetweenTwoOfItsTurnsIsStoppedToo) {
+  configuration_.cluster.preempt_type = PreemptType::kPartitionPriority;
+  configuration_.cluster.preempt_mode = PreemptMode::kSuspend;
+  configuration_.partitions[0].over_subscribe = OverSubscribe::kForce;
+  configuration_.partitions[0].max_share = 2;
+  Driver driver{configuration_, nodes_};
+  driver.step(at(0), Submit{asked(1, 2, 300)});
+  driver.step(at(0), Submit{asked(2, 2, 300)});
+  driver.run_until(at(20));
+  JobRequest request = asked(3, 2, 60);
+  request.partitions = {"high"};
+  const Forecast answer = forecast(question(driver, configuration_, request));
+  EXPECT_EQ(answer.start, at(20));
+  EXPECT_EQ(answer.stopped,
+            (std::vector<Forecast::Stopped>{{JobId{1}, Forecast::Stop::kSuspended},
+                                            {JobId{2}, Forecast::Stop::kSuspended}}));
+}
+
 TEST_F(ForecastTest, AJobThatOthersWaitForCompletesAtItsLimit) {
   driver_.step(at(0), Submit{asked(1, 1, 300)});
   driver_.run_until(at(20));

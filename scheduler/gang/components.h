@@ -103,6 +103,8 @@ class Components {
   bool runs_at(const Job& job, base::Instant t) const;
   // Returns true if it runs at some slot to come. REQUIRES: ensure_seen of the job.
   bool ever_runs(const Job& job) const;
+  // Returns false if ever_runs() is true whatever its component's projection says.
+  bool may_lose_turns(const Job& job) const;
   // Run time of a tracked job in [from, to). REQUIRES: ensure_projected(job, to).
   base::Duration run_time(const Job& job, base::Instant from, base::Instant to) const;
   // Returns when a tracked job has run for `work` since `from`, if that is by `until`; otherwise an

@@ -109,12 +109,12 @@ Component* Components::ensure_projected(const Job& job, base::Instant until) con
   return job.turn.component;
 }
 
-// If a job runs in the changed lists, it has a turn: no projection is needed to know that.
+// Nothing is projected for a job that runs in the changed lists, or that cannot but have turns.
 void Components::ensure_seen(const std::vector<const Job*>& jobs) const {
   std::map<std::int64_t, std::vector<JobId>> by_component;
   for (const Job* job : jobs) {
     const Component* const part = job->turn.component;
-    if (part == nullptr || (part->upkeep.stale && part->state.lists.runs(job->id))) continue;
+    if (!may_lose_turns(*job) || (part->upkeep.stale && part->state.lists.runs(job->id))) continue;
     by_component[part->upkeep.id].push_back(job->id);
   }
   for (auto& [id, seen] : by_component) {
@@ -130,11 +130,18 @@ bool Components::runs_at(const Job& job, base::Instant t) const {
 // A job never runs if a shadow covers it in every slot (R6.34), if it is held, or if it waits for
 // the units of a dying job.
 bool Components::ever_runs(const Job& job) const {
+  if (!may_lose_turns(job)) return true;
   const Component* const part = job.turn.component;
-  if (part == nullptr) return true;
   if (part->upkeep.stale && part->state.lists.runs(job.id)) return true;
   CHECK(!part->upkeep.stale);
   return part->projection.ever_runs(job.id);
+}
+
+// Only its tier, its user or a job that is dying keeps a job of a rotation from its turns.
+bool Components::may_lose_turns(const Job& job) const {
+  const Component* const part = job.turn.component;
+  if (part == nullptr) return false;
+  return job.user_suspended || part->state.lists.has_tiers() || !part->state.dying.empty();
 }
 
 base::Duration Components::run_time(const Job& job, base::Instant from, base::Instant to) const {

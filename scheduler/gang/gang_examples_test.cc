@@ -1,10 +1,13 @@
 // The worked examples of slurm-semantics.md chapter 14 that need select/linear, with the
 // scheduler's own timing: slices on the grid of the epoch, ticks at multiples of 30 s.
+#include <algorithm>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "scheduler/model/reason_names.h"
 #include "scheduler/testing/cluster_driver.h"
 
 namespace sched::testing {
@@ -184,6 +187,43 @@ TEST(SuspendPreemption, VictimsResumeAtOnceWhenThePreemptorIsGone) {
   driver.run_until(at(61));
   EXPECT_EQ(driver.state(485), "R(30)");
   EXPECT_EQ(driver.state(488), "R(60)");
+}
+
+// Two jobs of one node take turns when one of a higher tier comes. The one that is between two of
+// its turns no longer has any; when the higher job is gone, the other is the one between two turns.
+TEST(SuspendPreemption, AJobBetweenTwoOfItsTurnsSaysThatItHasNone) {
+  const std::vector<NodeSpec> one = nodes("n", 1, 1);
+  Configuration configuration = gang_linear({partition("low", one, OverSubscribe::kForce, 2, 1),
+                                             partition("high", one, OverSubscribe::kForce, 1, 2)});
+  configuration.cluster.preempt_type = PreemptType::kPartitionPriority;
+  configuration.cluster.preempt_mode = PreemptMode::kSuspend;
+  Driver driver{configuration, one};
+  const auto suspends = [&] {
+    std::vector<std::string> all;
+    for (const Decision& decision : driver.take_log()) {
+      const auto* const suspend = std::get_if<Suspend>(&decision);
+      if (suspend == nullptr) continue;
+      all.push_back(to_string(suspend->job) + " " + std::string{name_of(suspend->cause)});
+    }
+    std::sort(all.begin(), all.end());
+    return all;
+  };
+  driver.step(at(1), Submit{job(1, 1, "low")});
+  driver.run_until(at(2));
+  driver.step(at(2), Submit{job(2, 1, "low")});
+  driver.run_until(at(70));
+  EXPECT_EQ(driver.state(1), "S(59)");
+  EXPECT_EQ(driver.state(2), "R(10)");
+  driver.take_log();
+  driver.step(at(70), Submit{job(3, 1, "high")});
+  driver.run_until(at(80));
+  EXPECT_EQ(suspends(), (Names{"1 Preempted", "2 Preempted"}));
+  driver.run_until(at(200));
+  EXPECT_EQ(suspends(), Names{}) << "said once";
+  driver.step(at(200), JobGone{JobId{3}, JobState::kCompleted, 0});
+  driver.run_until(at(201));
+  const std::string waits = driver.view(1).state == JobState::kSuspended ? "1" : "2";
+  EXPECT_EQ(suspends(), Names{waits + " Timeslice"});
 }
 
 // 14.11 a: FORCE:2 on all five nodes. The third job waits in the queue: it is not a third of the

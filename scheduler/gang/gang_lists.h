@@ -124,6 +124,8 @@ class GangLists {
   // Returns true if the job is under a shadow that it conflicts with, so that it does not run at
   // any turn of its own list (R6.34).
   bool shadowed(JobId job) const;
+  // Returns false if no job here can be under a shadow, whatever runs.
+  bool has_tiers() const { return !lists_.empty() && lists_.front().tier > lists_.back().tier; }
   // Returns true if two jobs have common units.
   bool overlap(JobId a, JobId b) const;
   // Everything that decides the future: the lists with their rows. Worlds of one origin with equal

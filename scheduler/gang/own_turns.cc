@@ -66,7 +66,8 @@ void OwnTurns::leave(Job& job) {
 }
 
 // 1. Kills first, since they change which jobs run; an ending may bring about more of them.
-// 2. For the jobs that it may concern: which of them stop, and which go on.
+// 2. For the jobs that it may concern: which of them stop, which go on, and which stay stopped for
+//    another reason, since a job of a higher tier came between two of their turns, or went.
 // 3. All Suspends come before all Resumes.
 void OwnTurns::carry_over() {
   while (true) {
@@ -81,6 +82,7 @@ void OwnTurns::carry_over() {
   }
   std::vector<Job*> stopped;
   std::vector<Job*> resumed;
+  std::vector<Job*> stays;  // stopped already, perhaps for another reason from now on
   for (const JobId id : components_.take_touched()) {
     Job* job = books_.find(id);
     if (job == nullptr || !job->turn.in_gang || job->completing()) continue;
@@ -88,18 +90,30 @@ void OwnTurns::carry_over() {
     const bool runs = runs_now(*job);
     if (!runs && job->running()) stopped.push_back(job);
     if (runs && job->suspended()) resumed.push_back(job);
+    if (!runs && job->suspended() && !job->user_suspended &&
+        (job->reason == Reason::kPreempted || components_.may_lose_turns(*job))) {
+      stays.push_back(job);
+    }
   }
   // The reason of a stopped job depends on whether it has turns to come, so all components
   // concerned are projected far enough before the first answer is read.
-  if (!stopped.empty()) {
+  if (!stopped.empty() || !stays.empty()) {
     components_.project_stale();
-    components_.ensure_seen({stopped.begin(), stopped.end()});
+    std::vector<const Job*> asked{stopped.begin(), stopped.end()};
+    asked.insert(asked.end(), stays.begin(), stays.end());
+    components_.ensure_seen(asked);
   }
+  // A job that never has a turn waits for a job of a higher tier to end; the others wait for the
+  // next slice.
+  const auto reason_of = [this](const Job& job) {
+    return components_.ever_runs(job) ? Reason::kTimeslice : Reason::kPreempted;
+  };
   for (Job* job : stopped) {
-    const Reason why = components_.ever_runs(*job) ? Reason::kTimeslice : Reason::kPreempted;
-    // A job that never has a turn waits for a job of a higher tier to end; the others wait for the
-    // next slice.
-    books_.suspend(*job, job->user_suspended ? job->reason : why);
+    books_.suspend(*job, job->user_suspended ? job->reason : reason_of(*job));
+  }
+  for (Job* job : stays) {
+    const Reason why = reason_of(*job);
+    if (why != job->reason) books_.suspend(*job, why);
   }
   for (Job* job : resumed) {
     books_.resume(*job);
