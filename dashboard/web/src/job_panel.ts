@@ -137,7 +137,7 @@ export class JobPanel {
       const code = this.state.stateAt(uid, job, now);
       const ranFor = this.state.ranAt(uid, job, now);
       const ran = runTimeText(ranFor);
-      const paused = this.state.pausedAt(uid, job, now);
+      const paused = this.state.pausedAt(job, now);
       text = `${stateText(code)}${paused && ` ${paused}`}, ran ${ran}`;
       const listed = this.state.listedAs(uid);
       const next = listed && job.state === "R" ? nextSwitch(listed.table, listed.pod, now) : null;

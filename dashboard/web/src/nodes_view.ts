@@ -316,8 +316,8 @@ export class NodesView {
 
   private say(picked: Picked): string {
     const trouble = this.state.trouble(picked.node);
-    const jobs = picked.jobs.map(({ uid, at: { job }, runs, planned }) => {
-      const paused = this.state.pausedAt(uid, job, picked.t);
+    const jobs = picked.jobs.map(({ at: { job }, runs, planned }) => {
+      const paused = this.state.pausedAt(job, picked.t);
       const what = planned ? "is planned" : paused ? `is suspended ${paused}` : runs ? "runs" : "is frozen";
       return `${job.foreign ? "" : `job ${job.id ?? ""} `}${titleOf(job)} ${what}`;
     });
@@ -741,7 +741,7 @@ export class NodesView {
       const next = this.state.nextSwitch(uid, now);
       const live = Math.abs(picked.t - now) < this.span / 50;
       const code = this.state.stateAt(uid, at.job, now);
-      const paused = this.state.pausedAt(uid, at.job, picked.t);
+      const paused = this.state.pausedAt(at.job, picked.t);
       const what = planned
         ? `planned from ${instantText(at.from, now)}`
         : !isKnown

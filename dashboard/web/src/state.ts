@@ -334,14 +334,10 @@ export class State {
   }
 
   /** Why it was suspended at `t`, if not between its turns: "by its user", "for urgent"; "" if it was not. */
-  pausedAt(uid: string, job: Job, t: number): string {
+  pausedAt(job: Job, t: number): string {
     const covers = ({ from, to }: { from: number; to: number | null }) => from <= t && (to === null || t < to);
     const pause = job.stays.flatMap((stay) => (covers(stay) ? (stay.pauses ?? []) : [])).find(covers);
-    if (pause) return pauseText(pause, (other) => this.nameOf(other));
-    // One that was between its turns when they came: its status does not change, but it has no turns any more.
-    const listed = t > this.now() - 1e6 ? this.listedAs(uid) : undefined;
-    if (!listed || runAt(listed.table, t).includes(listed.pod) || nextSwitch(listed.table, listed.pod, t) !== null) return "";
-    return pauseText({ byUser: false, by: [] }, () => "");
+    return pause ? pauseText(pause, (uid) => this.nameOf(uid)) : "";
   }
 
   staysOn(node: string): OnNode[] {

@@ -111,7 +111,7 @@ export function shellWord(word: string): string {
 }
 
 /** "by its user", "for urgent and a job that you may not list"; `name`: of a job, by its uid. */
-export function pauseText({ byUser, by }: Pick<Pause, "byUser" | "by">, name: (uid: string) => string): string {
+export function pauseText({ byUser, by }: Pause, name: (uid: string) => string): string {
   if (byUser) return "by its user";
   return `for ${[...new Set(by.map(name))].join(" and ") || "jobs of a higher tier"}`;
 }

@@ -285,7 +285,7 @@ async function testStops(page, env) {
   const urgent = gang(env, "submit", "-N", "2", "-p", "urgent", "--job-name", "urgent", "-o", "name", script).trim().split("/").at(-1);
   await life("the job of a higher tier", `had 5 nodes for [^,]*, suspended for ${urgent} for `);
   assert.ok(await page.evaluate(() => document.querySelectorAll("#panel .lifebar .paused").length === 2));
-  // The other gang may have been between its turns: then its status does not say it.
+  // One of the two was between its turns.
   await until("why both stand still", () => page.evaluate(() => ["first", "second"].every((name) =>
     [...document.querySelectorAll(".queue tbody tr")].some((row) => row.textContent.includes(name) && row.textContent.includes("suspended for ")))));
   for (const [width, height] of WIDTHS) await shot(page, `stops-${width}`, width, height, width === 900, "#/queue?job=default/first");
