@@ -37,7 +37,7 @@ constexpr std::size_t kPieceBytes = 16 * 1024;
 // Browsers take the server for gone if they hear nothing for a few of these.
 constexpr base::Duration kBeat = std::chrono::seconds{5};
 // The interval of looks for the end of a hook that works on another thread.
-constexpr base::Duration kLookForCalls = std::chrono::milliseconds{20};
+constexpr base::Duration kLookForCalls = std::chrono::milliseconds{5};
 
 // The page loads nothing from elsewhere, runs no script that is not in its files, and cannot be
 // shown in a frame.

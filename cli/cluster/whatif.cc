@@ -1,5 +1,6 @@
 #include "cli/cluster/whatif.h"
 
+#include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -16,8 +17,15 @@
 namespace cli {
 namespace {
 
-constexpr base::Duration kPollEvery = std::chrono::milliseconds{50};
+// The answer is seen at most a tenth later than it is there, or 10 ms.
+constexpr base::Duration kPollEveryMin = std::chrono::milliseconds{10};
+constexpr base::Duration kPollEveryMax = std::chrono::milliseconds{500};
+constexpr int kPollPart = 10;
 constexpr base::Duration kWaitMax = std::chrono::seconds{30};
+
+base::Duration poll_after(base::Duration waited) {
+  return std::clamp(waited / kPollPart, kPollEveryMin, kPollEveryMax);
+}
 
 base::Error too_old(const std::string& what) {
   return base::Error{base::Code::kUnavailable,
@@ -86,7 +94,7 @@ base::Result<kube::Job> ask_operator(const Session& session, kube::Job question)
   const base::Duration begin = session.clock.monotonic();
   base::Result<kube::Job> answer = base::Error{
       base::Code::kUnavailable, "no operator has answered within 30 s; is one running?"};
-  while (session.clock.monotonic() - begin < kWaitMax) {
+  for (base::Duration waited{0}; waited < kWaitMax; waited = session.clock.monotonic() - begin) {
     auto job = session.client.get<kube::Job>(key);
     if (job && job->status.forecast) {
       answer = std::move(job);
@@ -95,7 +103,7 @@ base::Result<kube::Job> ask_operator(const Session& session, kube::Job question)
     if (job && job->status.state) answer = too_old("the operator");
     if (!job && !is_outage(job.error())) answer = job.error();
     if ((job && job->status.state) || (!job && !is_outage(job.error()))) break;
-    if (const base::Status slept = session.sleeper.sleep(kPollEvery, {}); !slept) {
+    if (const base::Status slept = session.sleeper.sleep(poll_after(waited), {}); !slept) {
       answer = slept.error();
       break;
     }

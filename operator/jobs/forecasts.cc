@@ -15,7 +15,7 @@ namespace control {
 namespace {
 
 // A copy takes some milliseconds of the loop.
-constexpr base::Duration kRest = std::chrono::milliseconds{200};
+constexpr base::Duration kRest = std::chrono::milliseconds{50};
 constexpr std::size_t kNamesMax = 100;  // the CRD's
 
 // Returns "Resources: it waits for 2 nodes", or one of the two.

@@ -38,8 +38,8 @@ class Forecasts {
   // Forgets a job whose object is gone.
   void forget(const std::string& uid);
 
-  // Returns the next question, if the last one is answered. Cost: O(jobs + nodes), five
-  // times a second at most. Illegal questions are answered at once.
+  // Returns the next question, if the last one is answered. Cost: O(jobs + nodes),
+  // twenty times a second at most. Illegal questions are answered at once.
   std::optional<MakeForecast> due();
   void answered(ForecastMade&& outcome);
   base::Instant next_due() const;
