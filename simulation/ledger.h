@@ -318,6 +318,8 @@ class Ledger final : public ProgramObserver {
   std::optional<Finding> finding_;
   std::vector<Stream> streams_;
   std::map<std::string, JobFacts> jobs_;        // by UID; tasks by control::record_key
+  // Statuses, by UID, that were found to be the same: as wanted, and as stored.
+  std::map<std::string, std::pair<kube::JobStatus, kube::JobStatus>> same_statuses_;
   std::map<std::string, ArrayFacts> arrays_;    // by UID
   std::map<std::string, kube::Job> questions_;  // by UID: those that ask when they would start
   // When tasks ended well, by job UID and start. A restore of etcd does not undo what programs did.

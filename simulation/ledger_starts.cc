@@ -274,7 +274,7 @@ void Ledger::sample_starts(std::vector<Node>& nodes) {
     const kube::JobStatus& status = facts.job.status;
     const bool goes_on = !status.ending && !is_final_state(facts.job);
     const bool all_succeeded =
-        status.allocation && !facts.job.spec.completions &&
+        status.allocation && !facts.job.spec.completions && !facts.succeeded.empty() &&
         facts.succeeded.size() >= pods_at_once(facts.job, *status.allocation);
     if (goes_on && all_succeeded && operator_is_well_) facts.is_known_done = true;
     const auto timeout = facts.job.spec.lifecycle.start_timeout;

@@ -73,10 +73,8 @@ bool tolerates(const json& pod) {
                      [](const json& one) { return one.value("key", "") == paths::kTaint; });
 }
 
-// Returns true if the Node is stored as ready; false if the answer is that there is none (a Status,
-// whose field of that name is a word).
+// Returns true if the Node says that it is ready.
 bool says_ready(const json& node) {
-  if (node.value("kind", "") != "Node") return false;
   const json none = json::array();
   const json status = node.value("status", json::object());
   for (const json& condition : status.value("conditions", none)) {
@@ -438,12 +436,12 @@ void World::step_cluster() {
   for (Node& node : nodes_) {
     const std::string& name = node.machine->name;
     const bool heard = node.machine->is_on && !node.kubelet->link().is_partitioned();
-    const json object = call(kube::Method::kGet, std::string{paths::kNodes} + "/" + name, nullptr);
-    if (object.value("kind", "") != "Node") {
+    const StoredObject object = stored_node(name);
+    if (!object) {
       if (heard) create_node_object(name);  // kubelet registers it
       continue;
     }
-    if (heard == says_ready(object)) continue;
+    if (heard == says_ready(*object)) continue;
     call(kube::Method::kPatch, std::string{paths::kNodes} + "/" + name + "/status",
          {{"status",
            {{"conditions", json::array({{{"type", "Ready"},
@@ -456,15 +454,22 @@ void World::step_cluster() {
   // Pods of nodes that are gone, as Kubernetes' pod garbage collector deletes them: by force, since
   // no kubelet can confirm.
   if (now_ / kClusterEvery % 5 != 0) return;
-  const json pods = call(kube::Method::kGet, paths::kAllPods, nullptr);
-  for (const json& pod : pods.value("items", json::array())) {
-    const std::string node = pod["spec"].value("nodeName", "");
-    if (node.empty()) continue;
-    const json object = call(kube::Method::kGet, std::string{paths::kNodes} + "/" + node, nullptr);
-    if (object.value("kind", "") == "Node") continue;
-    call(kube::Method::kDelete, std::string{paths::kPods} + "/" + pod["metadata"].value("name", ""),
+  for (const StoredObject& pod : server_.objects(kube::Pod::kResource)) {
+    const std::string node = (*pod)["spec"].value("nodeName", "");
+    if (node.empty() || stored_node(node)) continue;
+    call(kube::Method::kDelete,
+         std::string{paths::kPods} + "/" + (*pod)["metadata"].value("name", ""),
          {{"gracePeriodSeconds", 0}});
   }
+}
+
+// Returns the Node as it is stored; null if there is none. No request: the other controllers look
+// so often that texts of objects would take most of a round's time.
+World::StoredObject World::stored_node(const std::string& name) const {
+  for (StoredObject& node : server_.objects(kube::Node::kResource)) {
+    if ((*node)["metadata"].value("name", "") == name) return std::move(node);
+  }
+  return nullptr;
 }
 
 // kube-scheduler, for pods that are pinned to a node: it binds them when the node is ready, takes
@@ -473,23 +478,25 @@ void World::bind_pods() {
   const bool has_some = std::any_of(plan_.jobs.begin(), plan_.jobs.end(),
                                     [](const JobPlan& job) { return job.devices > 0; });
   if (!has_some) return;
-  const json pods = call(kube::Method::kGet, paths::kPods, nullptr)["items"];
+  const std::vector<StoredObject> pods = server_.objects(kube::Pod::kResource);
   std::map<std::string, int> used;  // devices, by node
-  for (const json& pod : pods) {
-    const std::string phase = pod.value("status", json::object()).value("phase", "");
+  for (const StoredObject& pod : pods) {
+    const std::string phase = pod->value("status", json::object()).value("phase", "");
     const bool is_over = phase == "Succeeded" || phase == "Failed";
-    if (!is_over) used[pod["spec"].value("nodeName", "")] += devices_of(pod);
+    if (!is_over) used[(*pod)["spec"].value("nodeName", "")] += devices_of(*pod);
   }
-  for (const json& pod : pods) {
+  for (const StoredObject& stored : pods) {
+    const json& pod = *stored;
     const json& metadata = pod["metadata"];
     const std::string node = pinned_to(pod);
     if (node.empty() || pod["spec"].contains("nodeName")) continue;
     if (metadata.contains("deletionTimestamp")) continue;
     const std::string path = std::string{paths::kPods} + "/" + metadata.value("name", "");
-    const json object = call(kube::Method::kGet, std::string{paths::kNodes} + "/" + node, nullptr);
-    const bool fits = says_ready(object) && used[node] + devices_of(pod) <= kDevices &&
-                      !object["spec"].value("unschedulable", false) &&
-                      (!object["spec"].contains("taints") || tolerates(pod));
+    const StoredObject object = stored_node(node);
+    const json spec = object ? object->value("spec", json::object()) : json::object();
+    const bool fits = object && says_ready(*object) && used[node] + devices_of(pod) <= kDevices &&
+                      !spec.value("unschedulable", false) &&
+                      (!spec.contains("taints") || tolerates(pod));
     if (fits) {
       used[node] += devices_of(pod);
       ++tally_.looked["pod bound by kube-scheduler"];

@@ -43,6 +43,8 @@ class World {
     std::function<void()> act;
   };
 
+  using StoredObject = std::shared_ptr<const nlohmann::json>;
+
   void furnish();
   // Configuration, account and partitions, unless they are there.
   void furnish_policies();
@@ -54,6 +56,7 @@ class World {
   Time next() const;
   void step();
   void step_cluster();
+  StoredObject stored_node(const std::string& name) const;
   void check_stored(const control::ControlLoop& loop);
   bool operator_is_well() const;
   void quiet();
