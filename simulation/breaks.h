@@ -53,6 +53,7 @@ enum class Break {
   kOverlapForgotten,    // an agent does not count for how long gangs ran beside each other
   kTurnsShifted,        // one node has its turns a slot later than the others
   kSaidAgain,           // agents repeat what they have said, though nothing has changed
+  kNeverRests,          // an agent has something to do at once, whenever it has done it
 };
 
 struct BreakInfo {
@@ -61,7 +62,7 @@ struct BreakInfo {
 };
 
 // All but kNone, by the names that the command line takes.
-inline constexpr std::array<BreakInfo, 42> kBreaks{{
+inline constexpr std::array<BreakInfo, 43> kBreaks{{
     {Break::kStartNotStored, "start-not-stored"},
     {Break::kEndingNotStored, "ending-not-stored"},
     {Break::kJournalAfterFreeze, "journal-after-freeze"},
@@ -104,6 +105,7 @@ inline constexpr std::array<BreakInfo, 42> kBreaks{{
     {Break::kOverlapForgotten, "overlap-forgotten"},
     {Break::kTurnsShifted, "turns-shifted"},
     {Break::kSaidAgain, "said-again"},
+    {Break::kNeverRests, "never-rests"},
 }};
 
 // Returns nullopt if no break has that name, or for the empty name.

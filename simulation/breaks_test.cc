@@ -43,6 +43,8 @@ Checkers checkers_of_words(Break which) {
   if (which == Break::kOverlapForgotten) return {"overlap counted"};
   if (which == Break::kTurnsShifted) return {"gang agrees"};
   if (which == Break::kSaidAgain) return {"quiet"};
+  if (which == Break::kNeverRests) return {"comes to rest"};
+  if (which == Break::kChargesForgotten) return {"usage"};
   return {};
 }
 
@@ -83,8 +85,6 @@ Checkers checkers_of(Break which) {
       return {"devices"};
     case Break::kProbeNotSeen:
       return {"never frozen"};
-    case Break::kChargesForgotten:
-      return {"usage"};
     case Break::kClockBelieved:
       return {"verdict in time"};
     case Break::kTimeLost:
@@ -113,6 +113,8 @@ Checkers checkers_of(Break which) {
     case Break::kOverlapForgotten:
     case Break::kTurnsShifted:
     case Break::kSaidAgain:
+    case Break::kNeverRests:
+    case Break::kChargesForgotten:
       return checkers_of_words(which);
   }
   return {};

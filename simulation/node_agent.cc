@@ -269,6 +269,7 @@ Time NodeAgent::next() const {
   if (now_ < no_cpu_until_) return std::min(next, no_cpu_until_);
   next = std::min({next, link_.next_feed(), worker_->policy_at, worker_->status_at});
   if (worker_->news || !worker_->sink.caught_up()) return now_;
+  if (breaks_.is(Break::kNeverRests)) return now_;
   for (const Worker::Timer& timer : worker_->timers) next = std::min(next, timer.at);
   const agent::SwitchWake wake = worker_->core.next_wake();
   if (wake.look) next = std::min(next, machine_.clock.when_monotonic(*wake.look));
