@@ -103,6 +103,7 @@ class Engine : private PassActions, private gang::TurnEvents {
   void on(const Update& event);
   std::optional<std::string> refused_at_update(const Job& job, const JobRequest& request) const;
   void update(Job& job, const Update& event);
+  void change_priority(Job& job, const JobRequest& before, const JobRequest& now);
   void on(const Hold& event);
   virtual void hold(Job& job, bool by_admin, bool with_array);
   void on(const Release& event);

@@ -1,5 +1,6 @@
 // The users' events: submit, change, hold, suspend, cancel (2.2, 13.2, 13.5).
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "scheduler/engine/engine.h"
@@ -72,8 +73,13 @@ void Engine::on(const Update& event) {
   Update all = event;
   if (!all.request.array) all.request.array.emplace();
   all.request.array->tasks = job->request->array->tasks;
-  // The array knows how many may run at once, also if none waits as the array any longer.
-  if (job->count() == 0) dependencies_.change(*job, all.request, all.known);
+  // The array knows how many may run at once, also if none waits as the array any longer; and a new
+  // leader tells by its request what its priority says of those of later jobs.
+  if (job->count() == 0) {
+    const std::shared_ptr<const JobRequest> before = job->request;
+    dependencies_.change(*job, all.request, all.known);
+    change_priority(*job, *before, all.request);
+  }
   const bool changes_hold = all.request.hold != job->request->hold;
   each_job(job->id, [&](Job& each) {
     if (each.is_array()) return update(each, all);
@@ -105,8 +111,7 @@ void Engine::update(Job& job, const Update& event) {
   const bool was_held = job.request->hold;
   const bool reprioritised =
       event.request.priority && event.request.priority != job.request->priority;
-  const bool had_priority = job.request->priority.has_value();
-  const int nice_before = job.request->nice;
+  const std::shared_ptr<const JobRequest> before = job.request;
   if (job.pending()) {
     admission_.withdraw(job);
     // Submit limits count a job under its account and QOS, which the new request may change.
@@ -119,15 +124,7 @@ void Engine::update(Job& job, const Update& event) {
     books_.set_request(job, event.request);
     if (job.request->time_limit != limit_before) change_limit(job);
   }
-  // A priority that is given replaces the one that the job has, and one that is taken back leaves
-  // the job as if it came now; another nice value shifts it.
-  if (event.request.priority) {
-    job.priority = *event.request.priority;
-  } else if (had_priority) {
-    job.priority = priorities_.next_basic(event.request);
-  } else {
-    job.priority = BasicPriorities::with_nice(job.priority, nice_before, event.request.nice);
-  }
+  change_priority(job, *before, event.request);
   priorities_.set(job, now_);
   if (!job.pending()) return;
   // R9.1: what held it was the priority 0.
@@ -136,6 +133,18 @@ void Engine::update(Job& job, const Update& event) {
   // A job that could never run may be able to with its new request.
   take_back(job, {HoldBy::kImpossible});
   admission_.admit(job, now_);
+}
+
+// A priority that is given replaces the one that the job has, and one that is taken back leaves the
+// job as if it came now; another nice value shifts it.
+void Engine::change_priority(Job& job, const JobRequest& before, const JobRequest& now) {
+  if (now.priority) {
+    job.priority = *now.priority;
+  } else if (before.priority) {
+    job.priority = priorities_.next_basic(now);
+  } else {
+    job.priority = BasicPriorities::with_nice(job.priority, before.nice, now.nice);
+  }
 }
 
 // 8.1 m and R8.2: a limit that the backfill has cut is what other jobs were promised their nodes

@@ -467,6 +467,18 @@ TEST_F(Arrays, AnUpdateLeavesTheHoldsOfTasksAsTheyAre) {
   EXPECT_EQ(driver.view(task(5, 2)).reason, Reason::kJobHeldUser);
 }
 
+// A priority that is taken back is so for the array too when all of its tasks have nodes: a new
+// leader would take it for a number of the counter, and later jobs would come behind it.
+TEST_F(Arrays, APriorityThatIsTakenBackSaysNothingOfLaterJobs) {
+  JobRequest request = array_of(1, 2);
+  request.priority = Priority{7};
+  submit(request);
+  ASSERT_EQ(tasks(1), "RR");
+  request.priority.reset();
+  tell(Update{request});
+  EXPECT_GT(driver.view(JobId{1}).priority, Priority{7});
+}
+
 // MaxArraySize counts at the submission: what has been accepted under another one stays.
 TEST_F(Arrays, NumbersOfTasksAreBelowMaxArraySize) {
   submit(array_of(5, 5));
