@@ -53,6 +53,20 @@ Instant deletion_asked_at(const kube::Pod& pod) {
          std::chrono::seconds{pod.metadata.deletion_grace_period_seconds.value_or(0)};
 }
 
+// The clock of a node that is this far from the API server's, or less, fails no job whose pod was
+// deleted.
+constexpr base::Duration kClocksApartMax = std::chrono::seconds{30};
+
+// Returns true if a container has ended by a signal that kubelet sends when a pod is deleted: 128
+// and SIGTERM, or SIGKILL. SOURCE: runtimes say so; for the killer of processes that have too much
+// memory the reason is another one.
+bool ended_by_signal_of_deletion(const kube::Pod& pod) {
+  return std::ranges::any_of(pod.status.container_statuses, [](const kube::ContainerStatus& one) {
+    const auto& end = one.state.terminated;
+    return end && end->reason == "Error" && (end->exit_code == 143 || end->exit_code == 137);
+  });
+}
+
 // Why kubelet ended the pod, or did not take it.
 std::string kubelets_words(const kube::Pod& pod) {
   const auto& [reason, message] = std::tie(pod.status.reason, pod.status.message);
@@ -416,7 +430,10 @@ void SlotPod::remember(const SlotPod& known) {
 bool SlotPod::is_end_of_a_deletion() const {
   if (!is_finished || !pod->metadata.deletion_timestamp) return false;
   if (deletion_came_first) return *deletion_came_first;
-  return !last_finished || deletion_asked_at(*pod) <= *last_finished;
+  // Two clocks tell the times: the API server's, and that of its node.
+  const base::Duration apart =
+      ended_by_signal_of_deletion(*pod) ? kClocksApartMax : base::Duration{0};
+  return !last_finished || deletion_asked_at(*pod) <= *last_finished + apart;
 }
 
 void SlotPod::look_at_times() {

@@ -247,6 +247,24 @@ TEST_F(GangObservationTest, AnEndBeforeTheDeletionCounts) {
   }
 }
 
+// A leader that sees the end and the deletion at once goes by the times of two clocks. That of the
+// node may be 30 s behind: an end by the signal of a deletion is the deletion's all the same.
+TEST_F(GangObservationTest, AClockThatIsBehindFailsNoJobWhosePodWasDeleted) {
+  running("b", kSeen - seconds{100});
+  const auto deleted = [&](int exit_code, seconds after, const std::string& reason = "Error") {
+    ended("a", exit_code, reason);
+    pod("a").metadata.deletion_timestamp = kSeen + after;
+    pod("a").metadata.deletion_grace_period_seconds = 0;
+    return observe(true).failure->lost_member;
+  };
+  for (const int by_signal : {143, 137}) {
+    EXPECT_TRUE(deleted(by_signal, seconds{20})) << by_signal;
+    EXPECT_FALSE(deleted(by_signal, seconds{31})) << by_signal << ", long before it";
+  }
+  EXPECT_FALSE(deleted(3, seconds{20})) << "its own exit code";
+  EXPECT_FALSE(deleted(137, seconds{20}, "OOMKilled")) << "for its memory";
+}
+
 // A registry may be away for a moment, so the gang keeps its nodes for a minute.
 TEST_F(GangObservationTest, AnImageThatCannotBePulledHasAMinute) {
   running("a", kSeen);
