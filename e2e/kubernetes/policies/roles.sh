@@ -62,6 +62,21 @@ allow "the operator writes events" with_token "$operator" create -n team-a -f - 
 YAML
 deny "the operator reads Secrets" "cannot list resource \"secrets\"" with_token "$operator" get secrets -n team-a
 deny "the agent makes pods" "cannot create resource \"pods\"" with_token "$agent" create -f <(pod one-1 "$on_n1")
+deny "the agent changes one" 'cannot patch resource "pods"' with_token "$agent" label pod one-0 -n team-a a=b
+deny "the agent deletes one" 'cannot delete resource "pods"' with_token "$agent" delete pod one-0 -n team-a
+deny "the agent changes a Node" 'cannot patch resource "nodes"' with_token "$agent" label node n1 a=b
+for kind in secrets configmaps; do
+  deny "the agent reads $kind" "cannot list resource \"$kind\"" with_token "$agent" get $kind -n team-a
+done
+for who in agent operator; do
+  deny "the $who enters a pod" 'resource "pods/exec"' with_token "${!who}" exec one-0 -n team-a -- true
+  deny "the $who asks a kubelet" 'resource "nodes/proxy"' with_token "${!who}" get --raw /api/v1/nodes/n1/proxy/pods
+  deny "the $who evicts a pod" 'resource "pods/eviction"' with_token "${!who}" create --raw /api/v1/namespaces/team-a/pods/one-0/eviction -f \
+    <(echo '{"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "one-0", "namespace": "team-a"}}')
+done
+deny "the operator changes what a job asks for" 'cannot patch resource "jobs"' \
+  with_token "$operator" patch jobs.kubegang.io one -n team-a --type=merge -p '{"spec": {"control": {"hold": true}}}'
+deny "carl deletes a job of another namespace" 'cannot delete resource "jobs"' as carl delete jobs.kubegang.io one -n host
 
 allow "the operator taints a Node" with_token "$operator" taint node n1 kubegang.io/managed:NoSchedule
 allow "and takes the taint off" with_token "$operator" taint node n1 kubegang.io/managed:NoSchedule-
