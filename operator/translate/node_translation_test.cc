@@ -138,6 +138,17 @@ TEST(NodeTranslation, TakesNothingNewWithoutAgentCordonedOrTainted) {
   EXPECT_EQ(translate_node({.node = &plain, .agent = &agent, .clock = kube::ClockPolicy::kRequire})
                 .spec.state,
             NodeState::kDrain);
+  // Its agent has to say that the clock is kept, of a node that needs one.
+  for (const bool is_kept : {true, false}) {
+    auto says = ready_agent();
+    says.conditions.push_back(
+        {.type = "ClockSynchronized",
+         .status = is_kept ? kube::ConditionStatus::kTrue : kube::ConditionStatus::kFalse});
+    const NodeVerdict verdict =
+        translate_node({.node = &plain, .agent = &says, .clock = kube::ClockPolicy::kRequire});
+    EXPECT_EQ(verdict.spec.state, is_kept ? NodeState::kUp : NodeState::kDrain);
+    EXPECT_EQ(translate_node({.node = &plain, .agent = &says}).spec.state, NodeState::kUp);
+  }
   EXPECT_EQ(
       translate_node({.node = &plain, .needs_agent = false, .clock = kube::ClockPolicy::kRequire})
           .spec.state,
