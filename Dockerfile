@@ -12,7 +12,7 @@ RUN cmake --preset release \
  && cmake --build --preset release --target kubegang-operator kubegang-agent kubegang-launcher kubegang-pmix kubegang-records kubectl-gang \
  && e2e/kubernetes/image-tree /tree/operator build/bin/kubegang-operator build/bin/kubectl-gang \
  && e2e/kubernetes/image-tree /tree/agent build/bin/kubegang-agent \
- && e2e/kubernetes/image-tree /tree/launcher build/bin/kubegang-launcher build/bin/kubegang-pmix \
+ && e2e/kubernetes/image-tree /tree/launcher build/bin/kubegang-launcher build/bin/kubegang-pmix build/bin/kubectl-gang \
  && e2e/kubernetes/image-tree /tree/records build/bin/kubegang-records
 
 # Nothing but the program and the shared libraries that it needs: no shell, no package manager. The agent
@@ -21,8 +21,8 @@ FROM scratch AS agent
 COPY --from=build /tree/agent /
 ENTRYPOINT ["/kubegang-agent"]
 
-# Two static programs, which an init container copies into the pods of batch scripts, or which these
-# pods mount.
+# Two static programs and kubectl-gang with its libraries, which an init container copies into the pods
+# of batch scripts, or which these pods mount.
 FROM scratch AS launcher
 COPY --from=build /tree/launcher /
 USER 65532:65532

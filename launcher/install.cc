@@ -1,5 +1,6 @@
 #include "launcher/install.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,7 +10,9 @@
 #include <cstdio>
 #include <cstring>
 #include <string>
+#include <string_view>
 
+#include "launcher/names.h"
 #include "launcher/process.h"
 
 namespace launcher {
@@ -17,7 +20,6 @@ namespace {
 
 constexpr const char* kProgram = "kubegang-launcher";
 constexpr const char* kPmixProgram = "kubegang-pmix";
-constexpr const char* kNames[] = {"srun", "scontrol"};
 
 int fail_to(const std::string& what) {
   std::fprintf(stderr, "kubegang-launcher: %s: %s\n", what.c_str(), std::strerror(errno));
@@ -58,19 +60,43 @@ int write_profile(const std::string& directory) {
   return 0;
 }
 
+int link(const std::string& name, const std::string& directory) {
+  const std::string path = directory + "/" + name;
+  ::unlink(path.c_str());
+  return ::symlink(kProgram, path.c_str()) == 0 ? 0 : fail_to("link " + path);
+}
+
+// Copies kubectl-gang with all that it needs. An image may be without it.
+int copy_commands(const std::string& directory) {
+  const std::string from = own_directory() + "/commands";
+  const std::string to = directory + "/commands";
+  if (::mkdir(to.c_str(), 0755) != 0 && errno != EEXIST) return fail_to("make " + to);
+  DIR* const folder = ::opendir(from.c_str());
+  if (folder == nullptr) return 0;
+  int code = 0;
+  while (const dirent* const entry = code == 0 ? ::readdir(folder) : nullptr) {
+    const std::string name = static_cast<const char*>(entry->d_name);
+    if (!name.starts_with('.')) code = copy(from + "/" + name, to + "/" + name);
+  }
+  ::closedir(folder);
+  return code;
+}
+
 }  // namespace
 
-int install(const std::string& directory) {
+int install(const std::string& directory, bool has_commands) {
   if (::mkdir(directory.c_str(), 0755) != 0 && errno != EEXIST) return fail_to("make " + directory);
   // The other program is beside this one.
   for (const char* program : {kProgram, kPmixProgram}) {
     const int code = copy(own_directory() + "/" + program, directory + "/" + program);
     if (code != 0) return code;
   }
-  for (const char* name : kNames) {
-    const std::string path = directory + "/" + name;
-    ::unlink(path.c_str());
-    if (::symlink(kProgram, path.c_str()) != 0) return fail_to("link " + path);
+  if (const int code = link("srun", directory); code != 0) return code;
+  for (const std::string_view name : kCommandNames) {
+    if (const int code = link(std::string{name}, directory); code != 0) return code;
+  }
+  if (has_commands) {
+    if (const int code = copy_commands(directory); code != 0) return code;
   }
   return write_profile(directory);
 }

@@ -5,7 +5,8 @@
 
 namespace launcher {
 
-// 0, or 1 with a sentence on standard error.
-int install(const std::string& directory);
+// Returns 0, or 1 with a sentence on standard error. With `has_commands` also kubectl-gang with its
+// libraries, 22 MB, which Slurm's other names need.
+int install(const std::string& directory, bool has_commands);
 
 }  // namespace launcher

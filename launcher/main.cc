@@ -20,14 +20,16 @@ int usage() {
   std::fputs(
       "usage: kubegang-launcher batch OPTIONS -- ARGUMENTS   run the script of the environment\n"
       "       kubegang-launcher wait OPTIONS                 run tasks of the job's steps\n"
-      "       kubegang-launcher install DIRECTORY            copy the program and its names\n"
+      "       kubegang-launcher install DIRECTORY [--commands]\n"
+      "                                                      copy the program and its names, and "
+      "what the names need\n"
       "       kubegang-launcher join                         call srun as standard input says\n"
       "       kubegang-launcher signal SIGNAL WHO            signal steps, script or all of the "
       "job\n"
       "       kubegang-launcher release CODE                 end the job with this exit code\n"
       "       kubegang-launcher hold[=SECONDS]               the script of a job that is held "
       "open; ends after SECONDS without join\n"
-      "       kubegang-launcher srun|scontrol ...            as under these names\n",
+      "       kubegang-launcher srun|squeue|... ...          as under these names\n",
       stderr);
   return kUsage;
 }
@@ -39,13 +41,13 @@ int main(int argc, char** argv) {
   if (words.empty()) return usage();
   std::string name = words[0].substr(words[0].rfind('/') + 1);
   std::span<const std::string> rest{words.begin() + 1, words.end()};
-  if (name != "srun" && name != "scontrol") {
+  if (name != "srun" && !launcher::is_command(name)) {
     if (rest.empty()) return usage();
     name = rest.front();
     rest = rest.subspan(1);
   }
   if (name == "srun") return launcher::run_srun(rest);
-  if (name == "scontrol") return launcher::run_scontrol(rest);
+  if (launcher::is_command(name)) return launcher::run_command(name, rest);
   if (name == "batch") return launcher::run_batch(rest);
   if (name == "wait") return launcher::run_wait(rest);
   if (name == "join") return launcher::run_join();
@@ -53,6 +55,9 @@ int main(int argc, char** argv) {
   if (name == "release" && rest.size() == 1) return launcher::run_release(rest[0]);
   if (name == "hold") return launcher::run_hold("");
   if (name.starts_with("hold=")) return launcher::run_hold(name.substr(5));
-  if (name == "install" && rest.size() == 1) return launcher::install(rest.front());
+  if (name == "install" && rest.size() == 1) return launcher::install(rest[0], false);
+  if (name == "install" && rest.size() == 2 && rest[1] == "--commands") {
+    return launcher::install(rest[0], true);
+  }
   return usage();
 }

@@ -1,5 +1,6 @@
 #include "launcher/names.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <optional>
 #include <vector>
 
@@ -16,71 +18,108 @@
 namespace launcher {
 namespace {
 
-int refuse(const std::string& message) {
-  std::fprintf(stderr, "scontrol: error: %s\n", message.c_str());
+// SOURCE: Kubernetes mounts it there.
+constexpr const char* kToken = "/var/run/secrets/kubernetes.io/serviceaccount/token";
+
+int refuse(const std::string& name, const std::string& message) {
+  std::fprintf(stderr, "%s: error: %s\n", name.c_str(), message.c_str());
   return 1;
 }
 
 int show_hostnames(const std::string& list) {
   const auto names = slurm::expand_hostlist(list);
-  if (!names) return refuse("Invalid hostlist: " + list);
+  if (!names) return refuse("scontrol", "Invalid hostlist: " + list);
   for (const std::string& name : *names) std::printf("%s\n", name.c_str());
   return 0;
 }
 
 int show_hostlist(const std::string& list) {
   const auto names = slurm::expand_hostlist(list);
-  if (!names) return refuse("Invalid hostlist: " + list);
+  if (!names) return refuse("scontrol", "Invalid hostlist: " + list);
   std::printf("%s\n", slurm::compress_hostlist(*names).c_str());
   return 0;
 }
 
-// Returns the folders of PATH behind the one that this program is in.
-std::optional<std::string> next_scontrol() {
-  const std::string own = own_directory();
+bool is_file(const std::string& path, int mode) {
+  return ::access(path.c_str(), mode) == 0;
+}
+
+// Without /proc nothing says so.
+bool is_another(const std::string& path) {
+  struct stat its {};
+  struct stat own {};
+  return ::stat(path.c_str(), &its) == 0 && ::stat("/proc/self/exe", &own) == 0 &&
+         (its.st_dev != own.st_dev || its.st_ino != own.st_ino);
+}
+
+// Returns the first program of this name in PATH that is not this one.
+std::optional<std::string> next_in_path(const std::string& name) {
   const char* path = std::getenv("PATH");
   std::string left = path == nullptr ? "" : path;
   while (!left.empty()) {
     const std::size_t end = std::min(left.find(':'), left.size());
     const std::string folder = left.substr(0, end);
     left.erase(0, std::min(end + 1, left.size()));
-    const std::string candidate = folder + "/scontrol";
-    if (folder != own && ::access(candidate.c_str(), X_OK) == 0) return candidate;
+    const std::string candidate = folder + "/" + name;
+    if (is_file(candidate, X_OK) && is_another(candidate)) return candidate;
   }
   return std::nullopt;
 }
 
-int pass_on(std::span<const std::string> arguments) {
-  const std::optional<std::string> other = next_scontrol();
-  if (!other) {
-    std::string line;
-    for (const std::string& word : arguments) line += " " + word;
-    return refuse(
-        "scontrol" + line +
-        ": is not possible inside a pod without kubegang's commands; show hostnames, show "
-        "hostlist and show hostlistsorted are");
-  }
-  std::vector<char*> argv{const_cast<char*>("scontrol")};
-  for (const std::string& word : arguments) argv.push_back(const_cast<char*>(word.c_str()));
+// Returns true if there is something that kubectl-gang would log in with.
+bool has_login() {
+  const char* file = std::getenv("KUBECONFIG");
+  if (file != nullptr && *file != '\0') return true;
+  const char* home = std::getenv("HOME");
+  return is_file(kToken, R_OK) ||
+         (home != nullptr && is_file(std::string{home} + "/.kube/config", R_OK));
+}
+
+int execute(const std::string& program, const std::vector<std::string>& words) {
+  std::vector<char*> argv;
+  for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);
-  ::execv(other->c_str(), argv.data());
-  return refuse(*other + ": " + std::strerror(errno));
+  ::execv(program.c_str(), argv.data());
+  return refuse(words.front(), program + ": " + std::strerror(errno));
+}
+
+// The program is started by the loader that is beside it: the image of the job may have another C
+// library, or none.
+int run_in_cluster(const std::string& name, std::span<const std::string> arguments) {
+  const std::string folder = own_directory() + "/commands";
+  std::vector<std::string> words{name};
+  if (has_login() && is_file(folder + "/loader", X_OK)) {
+    words = {folder + "/loader", "--library-path", folder, folder + "/kubectl-gang", name};
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    return execute(words.front(), words);
+  }
+  if (const auto other = next_in_path(name)) {
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    return execute(*other, words);
+  }
+  return refuse(name,
+                "this pod has no token of the API server: submit the job with --service-account "
+                "NAME, of an account that may do this");
 }
 
 }  // namespace
 
-int run_scontrol(std::span<const std::string> arguments) {
-  const bool shows = arguments.size() >= 2 && arguments[0] == "show";
+bool is_command(std::string_view name) {
+  return std::ranges::find(kCommandNames, name) != std::end(kCommandNames);
+}
+
+int run_command(const std::string& name, std::span<const std::string> arguments) {
+  const bool shows = name == "scontrol" && arguments.size() >= 2 && arguments[0] == "show";
   const std::string what = shows ? arguments[1] : "";
   if (what == "hostnames" || what == "hostname") {
     const char* own = std::getenv("SLURM_JOB_NODELIST");
     if (arguments.size() > 2) return show_hostnames(arguments[2]);
-    return own == nullptr ? refuse("name a hostlist, SLURM_JOB_NODELIST is not set")
+    return own == nullptr ? refuse(name, "name a hostlist, SLURM_JOB_NODELIST is not set")
                           : show_hostnames(own);
   }
   const bool sorts = what == "hostlistsorted" || what == "hostlist";
   if (sorts && arguments.size() == 3) return show_hostlist(arguments[2]);
-  return pass_on(arguments);
+  return run_in_cluster(name, arguments);
 }
 
 }  // namespace launcher

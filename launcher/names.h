@@ -1,12 +1,21 @@
-// scontrol as far as it needs no cluster: show hostnames, hostlist and hostlistsorted.
+// Slurm's commands by their names, in the pod of a job.
 #pragma once
 
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace launcher {
 
-// Anything else is passed on to the next scontrol in PATH; without one it is refused by name.
-int run_scontrol(std::span<const std::string> arguments);
+// All but srun, which is the launcher's own.
+inline constexpr std::string_view kCommandNames[] = {"sacct",    "salloc",  "sbatch", "scancel",
+                                                     "scontrol", "seff",    "sinfo",  "sprio",
+                                                     "squeue",   "sreport", "sshare"};
+bool is_command(std::string_view name);
+
+// scontrol shows hostnames, hostlist and hostlistsorted without a cluster. All else is done by the
+// image's kubectl-gang if the pod can log in to the cluster, or by the next program of that name in
+// PATH; without both it is refused.
+int run_command(const std::string& name, std::span<const std::string> arguments);
 
 }  // namespace launcher

@@ -119,13 +119,22 @@ void add_volume(Json& spec, const char* kind, Json source) {
   mounts.push_back({{"name", kVolume}, {"mountPath", kDirectory}, {"readOnly", true}});
 }
 
+// Without the field it is the account that says so.
+bool may_have_token(const Json& spec) {
+  const auto mounts = spec.find("automountServiceAccountToken");
+  return mounts == spec.end() || *mounts != false;
+}
+
 // Adds the init container that fills the volume, with no more rights than the Pod Security profile
-// `restricted` allows, whatever the template's own containers do.
-void add_init_container(Json& spec, const std::string& image) {
+// `restricted` allows, whatever the template's own containers do. Commands like squeue are copied,
+// 22 MB, where they can log in.
+void add_init_container(Json& spec, const std::string& image, bool has_token) {
   const Json mount{{"name", kVolume}, {"mountPath", kDirectory}};
+  Json command{kProgram, "install", kDirectory};
+  if (has_token) command.push_back("--commands");
   Json init{{"name", kVolume},
             {"image", image},
-            {"command", {kProgram, "install", kDirectory}},
+            {"command", std::move(command)},
             {"volumeMounts", Json::array({mount})},
             {"securityContext",
              {{"allowPrivilegeEscalation", false},
@@ -187,7 +196,7 @@ base::Result<bool> add_launcher(Json& pod, const kube::Job& job, const PodSlot& 
   const bool is_installed = is_of_image && !is_mounted;
   if (is_installed) {
     add_volume(spec, "emptyDir", Json::object());
-    add_init_container(spec, launcher.image);
+    add_init_container(spec, launcher.image, may_have_token(spec));
   } else if (is_of_image) {
     add_volume(spec, "image", {{"reference", launcher.image}});
   }

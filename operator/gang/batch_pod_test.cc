@@ -19,12 +19,14 @@ using testing::Not;
 
 const PodLauncher kOfImage{.image = "registry/launcher:1"};
 
-// Returns a script on two nodes with two CPUs each.
-kube::Job script_job(const json& batch) {
+// Returns a script on two nodes with two CPUs each, of a template with this.
+kube::Job script_job(const json& batch, const json& of_template = json::object()) {
+  json spec{{"containers", json::array({{{"name", "main"}}})}};
+  spec.update(of_template);
   kube::Job job = job_of_spec(
       {{"resources", {{"nodes", {{"min", 2}}}, {"cpusPerTask", 2}, {"memoryPerCPU", "50Mi"}}},
        {"batch", batch},
-       {"template", {{"spec", {{"containers", json::array({{{"name", "main"}}})}}}}}});
+       {"template", {{"spec", spec}}}});
   job.status.job_id = 1001;
   job.status.starts = 1;
   job.status.partition = "main";
@@ -209,6 +211,18 @@ TEST(BatchPod, TheInitContainerPassesRestricted) {
   EXPECT_EQ(init["resources"]["limits"]["memory"], "100Mi") << "quotas ask for limits";
   EXPECT_EQ(pod["spec"]["volumes"][0]["emptyDir"], json::object());
   EXPECT_EQ(pod["spec"]["containers"][0]["volumeMounts"][0]["readOnly"], true);
+}
+
+TEST(BatchPod, CommandsAreCopiedWhereTheyHaveAToken) {
+  const auto command = [](const json& of_template) {
+    const json pod = pod_of(script_job({{"script", "#!/bin/sh\n"}}, of_template), 0);
+    return pod["spec"]["initContainers"][0]["command"];
+  };
+  const json without = json::array({"/kubegang-launcher", "install", "/kubegang"});
+  const json with = json::array({"/kubegang-launcher", "install", "/kubegang", "--commands"});
+  EXPECT_EQ(command({{"automountServiceAccountToken", false}}), without);
+  EXPECT_EQ(command({{"automountServiceAccountToken", true}}), with);
+  EXPECT_EQ(command(json::object()), with) << "the account decides";
 }
 
 // SOURCE: core/v1, Volume.image.
