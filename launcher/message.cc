@@ -113,6 +113,7 @@ void put(std::string& out, const StepRequest& step) {
   put(out, std::string_view{step.directory});
   put(out, step.programs);
   put(out, step.environment);
+  put(out, std::string_view{step.name});
 }
 
 // Each node that is arranged is one of those that the step must be on.
@@ -151,6 +152,7 @@ StepRequest read_step(Fields& fields) {
   step.directory = fields.text();
   step.programs = fields.programs();
   step.environment = fields.words();
+  step.name = fields.text();
   const bool fits = step.tasks >= 1 && step.tasks <= kTasksMax && step.nodes >= 1 &&
                     step.nodes <= step.tasks && step.cpus_per_task >= 1 && step.plane >= 1 &&
                     distribution < kDistributionsCount && packing < kPackingsCount &&

@@ -115,6 +115,7 @@ struct StepRequest {
   std::string directory;
   std::vector<std::vector<std::string>> programs;  // one for all tasks, or one for each
   std::vector<std::string> environment;            // NAME=value, but for what is each task's own
+  std::string name;                                // srun -J; "" = that of its program
   friend bool operator==(const StepRequest&, const StepRequest&) = default;
 };
 

@@ -31,7 +31,8 @@ Message example() {
                               .window = {.rows = 24, .columns = 80},
                               .directory = "/tmp",
                               .programs = {{"echo", ""}, {"true"}},
-                              .environment = {"A=1", "B="}}};
+                              .environment = {"A=1", "B="},
+                              .name = "first"}};
 }
 
 // The launcher relies on this: each rank has a node, which the step is on.

@@ -150,6 +150,7 @@ class Srun {
   base::Result<StepRequest> step_request(const std::string& secret) {
     StepRequest request = asked_;
     request.secret = secret;
+    request.name = options_.job_name;
     request.environment = exported(options_.exports);
     Environment& environment = request.environment;
     const std::string tasks = std::to_string(asked_.tasks);

@@ -465,11 +465,12 @@ void StepServer::start_step(StepPlace step, StepPlacement placement) {
 
 void StepServer::note_begin(const Step& step) {
   const auto& programs = step.request.programs;
-  const bool has_name = !programs.empty() && !programs.front().empty();
+  const bool has_program = !programs.empty() && !programs.front().empty();
+  const std::string& program = has_program ? programs.front().front() : "";
   UsageReport::StepSize size{.tasks = step.placement.layout.places.size(),
                              .nodes = step.placement.layout.nodes.size()};
   for (const std::uint32_t cpus : step.placement.cpus) size.cpus += cpus;
-  usage_.begin_step(step.id, has_name ? programs.front().front() : "", size,
+  usage_.begin_step(step.id, step.request.name.empty() ? program : step.request.name, size,
                     std::chrono::system_clock::now());
 }
 

@@ -1,3 +1,4 @@
+# unordered: s3
 # scancel -s, -b, -f: which of script, its children and steps hear the signal; to several nodes; of jobs that are not there.
 sbatch -N2 -n2 -o s1 --wrap 'trap "echo script" USR1; srun bash -c "trap \"echo step; exit 3\" USR1; for i in \$(seq 100); do sleep 0.1; done" 2>/dev/null & wait; wait; echo end'; sleep 3; scancel -s USR1 1001; settle; sort s1 | grep -v User
 sbatch -o s2 --wrap 'trap "echo script" USR2; bash -c "trap \"echo child; exit\" USR2; for i in \$(seq 50); do sleep 0.1; done" & wait; wait; echo end'; sleep 2; scancel --batch --signal=USR2 1002; settle; grep -v User s2
