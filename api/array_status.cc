@@ -154,6 +154,19 @@ void TaskOutcomes::show(ArrayStatus& status) const {
   status.failed = base::format_number_list(failed);
 }
 
+namespace {
+
+// Hundreds of tasks may end, or wait again, with one write: it lists only the script of their
+// steps.
+JobUsage usage_of_script(JobUsage usage) {
+  const auto others =
+      std::erase_if(usage.steps, [](const StepUsage& step) { return step.id != "batch"; });
+  usage.more_steps += static_cast<std::int32_t>(others);
+  return usage;
+}
+
+}  // namespace
+
 JobStatus task_status(const ArrayTask& entry, const JobStatus& of_array) {
   JobStatus status;
   status.observed_generation = of_array.observed_generation;
@@ -192,6 +205,7 @@ JobStatus task_status(const ArrayTask& entry, const JobStatus& of_array) {
         condition(kNeverFrozen, true, "ChangedByWebhook", entry.allocated_time));
     status.conditions.back().message = entry.never_frozen;
   }
+  if (entry.usage) status.usage = *entry.usage;
   return status;
 }
 
@@ -229,21 +243,16 @@ ArrayTask task_entry(int task, const JobStatus& status) {
   if (frozen != nullptr && frozen->status == ConditionStatus::kTrue) {
     entry.never_frozen = brief(frozen->message);
   }
+  if (status.usage) entry.usage = usage_of_script(*status.usage);
   return entry;
 }
 
-// Hundreds of tasks may end with one write, so it lists only the script of their steps.
 TaskEnd task_end(int task, const JobStatus& status) {
   TaskEnd end{.task = task};
   copy_run(status, end);
   end.start_time = status.start_time;
   end.end_time = status.end_time;
-  end.usage = status.usage;
-  if (end.usage) {
-    const auto others =
-        std::erase_if(end.usage->steps, [](const StepUsage& step) { return step.id != "batch"; });
-    end.usage->more_steps += static_cast<std::int32_t>(others);
-  }
+  if (status.usage) end.usage = usage_of_script(*status.usage);
   return end;
 }
 

@@ -85,6 +85,20 @@ TEST(TaskEntry, HasWhatANewLeaderNeeds) {
   EXPECT_EQ(task_entry(7, read), entry);
 }
 
+// It is what records know of a run before a requeue.
+TEST(TaskEntry, HasTheUseOfTheLastStartWhileItWaits) {
+  JobStatus status;
+  status.state = JobState::kPending;
+  status.restarts = 1;
+  EXPECT_FALSE(task_entry(7, status).usage);
+  status.usage = JobUsage{.user_cpu = seconds{3}, .steps = {{.id = "batch"}, {.id = "0"}}};
+  const ArrayTask entry = task_entry(7, status);
+  const JobUsage want{.user_cpu = seconds{3}, .steps = {{.id = "batch"}}, .more_steps = 1};
+  ASSERT_TRUE(entry.usage);
+  EXPECT_EQ(*entry.usage, want);
+  EXPECT_EQ(task_status(entry, {}).usage, want);
+}
+
 TEST(ArraySummary, IsALine) {
   EXPECT_EQ(array_summary({.waiting = 960, .running = 4, .succeeded = 35, .failed = 1}),
             "36 of 1000 done, 4 run, 1 failed");

@@ -535,6 +535,7 @@ struct ArrayTask {
   std::string succeeded_indexes{};
   std::optional<JobObserved> observed{};
   std::string never_frozen{};  // why its pods are never frozen; "" = they may be
+  base::Rare<JobUsage> usage{};  // of its last start, while it waits again: TaskEnd
 
   friend bool operator==(const ArrayTask&, const ArrayTask&) = default;
 };

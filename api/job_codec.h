@@ -332,6 +332,7 @@ void visit(Io& io, Like<ArrayTask> auto& s) {
   io.field("succeededIndexes", s.succeeded_indexes);
   io.field("observed", s.observed);
   io.field("neverFrozen", s.never_frozen);
+  io.field("usage", s.usage);
 }
 
 template <typename Io>

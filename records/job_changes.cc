@@ -186,7 +186,9 @@ class ArrayChanges {
     if (found != before_.end() && *found->second == entry) return;
     Record record = record_of(entry.task);
     add_status(record, kube::task_status(entry, now_.status), now_.spec);
-    changes_.emplace_back(Written{std::move(record)});
+    Written written{.record = std::move(record)};
+    if (entry.usage) written.used_before = *entry.usage;
+    changes_.emplace_back(std::move(written));
   }
 
   // Adds an end as its array shows it until it is recorded.

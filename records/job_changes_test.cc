@@ -171,6 +171,23 @@ TEST_F(ArrayChangesTest, TheEndThatAnArrayKeepsIsAllOfATask) {
   EXPECT_TRUE(changes_of(&before, array_, kCluster, at(100)).empty()) << "it was told";
 }
 
+TEST_F(ArrayChangesTest, ATaskThatWaitsAgainSaysWhatItsRunUsed) {
+  start(2, at(5));
+  const kube::Job before = array_;
+  kube::ArrayTask& entry = array_.status.array->tasks[0];
+  entry.state = kube::JobState::kPending;
+  entry.restarts = 1;
+  entry.allocation.reset();
+  entry.usage = kube::JobUsage{.user_cpu = std::chrono::seconds{3}};
+  const auto changes = changes_of(&before, array_, kCluster, at(6));
+  ASSERT_EQ(changes.size(), 1U);
+  const Written written = std::get<Written>(changes[0]);
+  EXPECT_EQ(written.record.restart, 1);
+  EXPECT_EQ(written.record.user_cpu, std::nullopt) << "of the run to come";
+  ASSERT_TRUE(written.used_before);
+  EXPECT_EQ(written.used_before->user_cpu, std::chrono::seconds{3});
+}
+
 TEST_F(ArrayChangesTest, TasksThatEndedBeforeTheFirstLookAreRecords) {
   end(0, kube::TaskOutcome::kSucceeded);
   end(3, kube::TaskOutcome::kCancelled);

@@ -102,6 +102,25 @@ TEST_F(UsageTest, OfTasksIsInTheWriteThatSaysThatTheyHaveEnded) {
   EXPECT_TRUE(is("sweep", "Completed")) << world.log_tail();
 }
 
+TEST_F(UsageTest, OfATaskThatIsRequeuedGoesWithItsNextStart) {
+  world.apply(script("sweep", 1, "", {{"array", {{"tasks", "3"}}}}));
+  const auto task = [&] {
+    const auto array = world.job("sweep").status.array.value_or(kube::ArrayStatus{});
+    return array.tasks.empty() ? kube::ArrayTask{} : array.tasks.front();
+  };
+  const auto runs = [&] { return task().start_time.has_value(); };
+  ASSERT_TRUE(world.run_until(runs, minutes{2})) << world.log_tail();
+  EXPECT_FALSE(task().usage);
+  world.run_for(seconds{10});
+  world.patch_job("sweep", {{"control", {{"tasks", {{{"tasks", "3"}, {"requeueRequest", 1}}}}}}});
+  ASSERT_TRUE(world.run_until([&] { return task().restarts == 1; }, minutes{2}))
+      << world.log_tail();
+  ASSERT_TRUE(task().usage);
+  EXPECT_EQ(task().usage->user_cpu, std::chrono::milliseconds{4'500});
+  ASSERT_TRUE(world.run_until(runs, minutes{2})) << world.log_tail();
+  EXPECT_FALSE(task().usage);
+}
+
 // The pod of a job without a script has no launcher, whatever it says.
 TEST_F(UsageTest, IsThatOfScriptsAlone) {
   world.apply(gang_job("plain", 1, "10s", nullptr, {{"test/usage", kUsed}}));
