@@ -12,6 +12,7 @@
 #include "cli/cluster/read.h"
 #include "cli/cluster/submit.h"
 #include "kube/api/namespace.h"
+#include "view/queue_lines.h"
 
 namespace cli {
 namespace {
@@ -121,7 +122,7 @@ Words unfinished_jobs(const Session& session) {
     const kube::JobState state = job.status.state.value_or(kube::JobState::kPending);
     if (kube::is_final(state)) continue;
     words[job.metadata.name] = to_string(state);
-    const std::string batch = batch_job_of(job);
+    const std::string batch = view::batch_job_of(job);
     if (!batch.empty()) words["job/" + batch] = to_string(state);
   }
   return words;

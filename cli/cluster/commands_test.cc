@@ -12,7 +12,6 @@
 #include "api/array_status.h"
 #include "api/scheduler_config.h"
 #include "cli/cluster/followed_queue.h"
-#include "cli/cluster/job_time.h"
 #include "cli/cluster/missing_kubegang.h"
 #include "cli/cluster/queue.h"
 #include "cli/cluster/read.h"
@@ -21,6 +20,7 @@
 #include "kube/api/node.h"
 #include "kube/api/time_format.h"
 #include "kube/testing/fake_transport.h"
+#include "view/job_time.h"
 
 namespace cli {
 namespace {
@@ -329,7 +329,8 @@ TEST_F(ClusterCommands, WatchListsOnceAndThenFollows) {
   until([&] { return queue.has_synced(); });
   const auto codes = [&] {
     std::string out;
-    for (const QueueLine& line : queue_lines(queue.jobs(), queue.timetable_of(), now())) {
+    for (const view::QueueLine& line :
+         view::queue_lines(queue.jobs(), queue.timetable_of(), now())) {
       out += line.name + "=" + line.moment.code + " ";
     }
     return out;
@@ -389,7 +390,7 @@ TEST_F(ClusterCommands, TimetablesAreReadOneByOneOrAllAtOnce) {
   add_two_gangs();
   const Session session{.client = client_, .clock = clock_, .sleeper = sleeper_, .ns = ""};
   TimetableReader reader{session, {.out = std::cout, .err = std::cerr}};
-  const TimetableOf timetable_of = reader.lookup();
+  const view::TimetableOf timetable_of = reader.lookup();
   ASSERT_NE(timetable_of("n12"), nullptr);
   const kube::NodeTimetable* n12 = timetable_of("n12");
   EXPECT_EQ(timetable_of("n99"), nullptr) << "there is none";
@@ -1061,11 +1062,11 @@ TEST(ExpectedStart, OfAHeldJobIsNotWhatWasPlannedBefore) {
   const base::Instant now{std::chrono::seconds{1000}};
   kube::Job job;
   job.status.expected_start_time = now + std::chrono::seconds{60};
-  EXPECT_EQ(expected_start(job, now), job.status.expected_start_time);
+  EXPECT_EQ(view::expected_start(job, now), job.status.expected_start_time);
   job.spec.control.hold = true;
-  EXPECT_EQ(expected_start(job, now), std::nullopt);
+  EXPECT_EQ(view::expected_start(job, now), std::nullopt);
   job.spec.schedule.begin_time = now + std::chrono::seconds{90};
-  EXPECT_EQ(expected_start(job, now), job.spec.schedule.begin_time);
+  EXPECT_EQ(view::expected_start(job, now), job.spec.schedule.begin_time);
 }
 
 }  // namespace

@@ -10,7 +10,6 @@
 #include "api/array_status.h"
 #include "api/device_resources.h"
 #include "api/partition.h"
-#include "cli/cluster/job_time.h"
 #include "cli/cluster/outlook.h"
 #include "cli/cluster/read.h"
 #include "cli/cluster/task_control.h"
@@ -20,6 +19,7 @@
 #include "slurm/array.h"
 #include "slurm/hostlist.h"
 #include "slurm/quantities.h"
+#include "view/queue_lines.h"
 
 namespace cli {
 namespace {
@@ -36,8 +36,8 @@ struct Facts {
   std::vector<kube::Job> others;            // that it may wait for, or take turns with
   std::vector<kube::Event> events;          // of the job, the oldest first
   base::Instant now{};
-  JobMoment moment;
-  std::optional<SharedTurns> turns;
+  view::JobMoment moment;
+  std::optional<view::SharedTurns> turns;
 };
 
 // Returns the job of this UID; null if it may not be read or is gone.
@@ -169,7 +169,7 @@ std::vector<std::string> partitions_of(const kube::Job& job) {
 }
 
 // Returns the state, and what the job does at this moment if that differs.
-std::string state_text(const kube::JobStatus& status, const JobMoment& moment) {
+std::string state_text(const kube::JobStatus& status, const view::JobMoment& moment) {
   std::string state = status.state ? std::string{to_string(*status.state)}
                                    : std::string{"not seen by an operator yet"};
   // Time slices are shorter than the time between two writes of the status, so what runs at this
@@ -259,7 +259,7 @@ void add_dependency(Lines& out, const Facts& facts) {
 
 // The job's part of the cycle, and the jobs that have the rest of it.
 void add_turns(Lines& out, const Facts& facts) {
-  const SharedTurns& turns = *facts.turns;
+  const view::SharedTurns& turns = *facts.turns;
   std::string text = std::to_string(turns.own) + " of " + std::to_string(turns.all) + ", " +
                      kube::format_duration(turns.slice) + " each";
   if (turns.next_change) {
@@ -291,7 +291,7 @@ std::string devices_text(const kube::Allocation& allocation) {
 // instant; the status was written during one of its turns.
 Lines explanation(const Facts& facts) {
   const kube::Job& job = facts.job;
-  const JobMoment& moment = facts.moment;
+  const view::JobMoment& moment = facts.moment;
   const kube::JobStatus& status = job.status;
   Lines out;
   add(out, "Job", name_of(facts) + of_batch_job(job));
@@ -313,7 +313,7 @@ Lines explanation(const Facts& facts) {
   if (facts.turns) add_turns(out, facts);
   add(out, "Account", job.spec.schedule.account.value_or(""));
   add(out, "QOS", job.spec.schedule.qos.value_or(""));
-  if (const auto progress = progress_of(job)) {
+  if (const auto progress = view::progress_of(job)) {
     add(out, "Succeeded",
         std::to_string(progress->succeeded) + " of " + std::to_string(progress->completions) +
             " completions");
@@ -396,7 +396,7 @@ std::string explanation_json(const Facts& facts) {
       {"task", facts.task ? Json(*facts.task) : Json(nullptr)},
       {"partition", word_or_null(status.partition)},
       {"name", facts.job.metadata.name},
-      {"batchJob", word_or_null(batch_job_of(facts.job))},
+      {"batchJob", word_or_null(view::batch_job_of(facts.job))},
       {"namespace", facts.job.metadata.ns},
       {"state", facts.moment.code},
       {"runSeconds", in_seconds(facts.moment.run_time)},
@@ -496,8 +496,8 @@ int run_explain(const Session& session, const std::string& name, bool as_json, O
   facts.events = std::move(*events);
   TimetableReader timetables{session, output};
   facts.now = session.clock.wall();
-  facts.moment = job_moment(facts.job, timetables.lookup(), facts.now);
-  facts.turns = shared_turns(facts.job, timetables.lookup(), facts.now);
+  facts.moment = view::job_moment(facts.job, timetables.lookup(), facts.now);
+  facts.turns = view::shared_turns(facts.job, timetables.lookup(), facts.now);
   if (!timetables.status()) return fail(timetables.status().error());
   base::Result<std::vector<kube::Job>> others = read_others(session, facts, output);
   if (!others) return fail(others.error());

@@ -5,6 +5,7 @@
 
 #include "cli/cluster/queue.h"
 #include "cli/cluster/read.h"
+#include "view/queue_lines.h"
 
 namespace cli {
 // Two threads, one for each watch: the queue's and the timetables'. They only keep their caches;
@@ -12,7 +13,7 @@ namespace cli {
 FollowedQueue::FollowedQueue(const Session& session, const std::string& ns)
     : jobs_{session.client,
             session.clock,
-            watch_options(ns, &fields_of_queue()),
+            watch_options(ns, &view::fields_of_queue()),
             {.on_error = [this](const base::Error& error) { note(error); }}},
       timetables_{session.client,
                   session.clock,
@@ -74,7 +75,7 @@ std::vector<std::shared_ptr<const kube::Job>> FollowedQueue::jobs() const {
 
 // The function keeps each timetable that it returned alive as long as it lives itself: a watch may
 // replace a timetable while the caller still reads the old one.
-TimetableOf FollowedQueue::timetable_of() const {
+view::TimetableOf FollowedQueue::timetable_of() const {
   const auto kept = std::make_shared<std::vector<std::shared_ptr<const kube::NodeTimetable>>>();
   return [this, kept](const std::string& node) {
     kept->push_back(timetables_.find({.ns = "", .name = node}));

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "cli/cluster/job_time.h"
 #include "cli/cluster/session.h"
 #include "kube/informer.h"
 #include "kube/run_loop.h"
+#include "view/job_time.h"
 
 namespace cli {
 
@@ -31,7 +31,7 @@ class FollowedQueue {
 
   std::vector<std::shared_ptr<const kube::Job>> jobs() const;
   // Keeps what it has returned; to be dropped after use.
-  TimetableOf timetable_of() const;
+  view::TimetableOf timetable_of() const;
 
  private:
   void note(const base::Error& error);

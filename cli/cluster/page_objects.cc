@@ -11,6 +11,7 @@
 #include "slurm/array.h"
 #include "slurm/hostlist.h"
 #include "timetable/timetable.h"
+#include "view/queue_lines.h"
 
 namespace cli {
 namespace {
@@ -48,8 +49,9 @@ const kube::NodeTimetable* page_without_turns(const std::string&) {
 }
 
 // Returns the line of `queue` for a job without timetables; nullopt if it has ended.
-std::optional<QueueLine> page_line(const std::shared_ptr<const kube::Job>& job) {
-  std::vector<QueueLine> lines = queue_lines({job}, page_without_turns, base::Instant{});
+std::optional<view::QueueLine> page_line(const std::shared_ptr<const kube::Job>& job) {
+  std::vector<view::QueueLine> lines =
+      view::queue_lines({job}, page_without_turns, base::Instant{});
   return lines.empty() ? std::nullopt : std::optional{std::move(lines.front())};
 }
 
@@ -159,16 +161,16 @@ std::string page_user(const kube::Job& job) {
 }
 
 // Returns what jobs and tasks of arrays both have.
-Json page_state(const kube::Job& job, const std::optional<QueueLine>& line,
+Json page_state(const kube::Job& job, const std::optional<view::QueueLine>& line,
                 const std::vector<PageStay>& stays) {
   const kube::JobStatus& status = job.status;
   return {{"id", status.job_id ? Json(*status.job_id) : Json(nullptr)},
           {"partition", line ? line->partition : status.partition},
-          {"state",
-           line ? line->moment.code : state_code(status.state.value_or(kube::JobState::kPending))},
+          {"state", line ? line->moment.code
+                         : view::state_code(status.state.value_or(kube::JobState::kPending))},
           {"reason", line ? line->reason : status.reason},
           {"message", status.message},
-          {"nodes", node_count(job)},
+          {"nodes", view::node_count(job)},
           {"hostlist", status.allocation ? status.allocation->hostlist : ""},
           {"held", status.held.has_value() || job.spec.control.hold.value_or(false)},
           {"submit", page_instant(status.submit_time ? *status.submit_time
@@ -192,14 +194,14 @@ std::string page_scope(const std::string& resource, const std::string& ns) {
 std::string page_job(const std::shared_ptr<const kube::Job>& job,
                      const std::vector<PageStay>& stays) {
   const kube::JobStatus& status = job->status;
-  const std::optional<QueueLine> line = page_line(job);
+  const std::optional<view::QueueLine> line = page_line(job);
   const kube::Condition* const accepted = kube::find_condition(status.conditions, kube::kAccepted);
   Json json = page_state(*job, line, stays);
   json.update(
       {{"ns", job->metadata.ns},
        {"user", page_user(*job)},
        {"name", job->metadata.name},
-       {"batchJob", batch_job_of(*job)},
+       {"batchJob", view::batch_job_of(*job)},
        {"priority", status.priority.value_or(0)},
        {"refused", accepted != nullptr && accepted->status == kube::ConditionStatus::kFalse},
        {"expected", line ? page_instant(line->expected_start) : Json(nullptr)},

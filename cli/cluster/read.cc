@@ -8,8 +8,8 @@
 
 #include "api/wellknown.h"
 #include "kube/api/batch_job.h"
-#include "operator/gang/members.h"
 #include "slurm/text.h"
+#include "view/queue_lines.h"
 
 namespace cli {
 namespace {
@@ -76,7 +76,7 @@ base::Result<kube::Job> find_job_of_batch(const Session& session, const std::str
   if (!jobs) return jobs.error();
   const kube::Job* present = nullptr;
   for (const kube::Job& job : *jobs) {
-    if (batch_job_of(job) != name) continue;
+    if (view::batch_job_of(job) != name) continue;
     if (present == nullptr || attempt_of(job) > attempt_of(*present)) present = &job;
   }
   if (present == nullptr) return no_job_of(session, name);
@@ -100,7 +100,7 @@ void tell_no_timetables(const base::Error& refusal, Output output) {
 }
 
 // The function is good as long as the reader is; what it returns lives as long, too.
-TimetableOf TimetableReader::lookup() {
+view::TimetableOf TimetableReader::lookup() {
   return [this](const std::string& node) { return find(node); };
 }
 
@@ -214,7 +214,7 @@ base::Result<kube::Job> find_job(const Session& session, const std::string& name
 // so this decides which jobs `queue NAME` shows.
 bool is_called(const kube::Job& job, const std::string& name_or_number) {
   if (const std::string batch = after_kind(name_or_number, kBatch); !batch.empty()) {
-    return batch_job_of(job) == batch;
+    return view::batch_job_of(job) == batch;
   }
   if (job.metadata.ns + "/" + job.metadata.name == name_or_number) return true;
   const std::string ours = after_kind(name_or_number, kOurs);
@@ -223,25 +223,10 @@ bool is_called(const kube::Job& job, const std::string& name_or_number) {
   return number.ok() && job.status.job_id == *number;
 }
 
-// Returns the controller among the owners, in any version of the batch group; "" if the job stands
-// for itself.
-std::string batch_job_of(const kube::Job& job) {
-  const kube::OwnerReference* owner = kube::controller_of(job.metadata);
-  const bool is_batch = owner != nullptr && owner->api_version.starts_with("batch/");
-  return is_batch ? owner->name : "";
-}
-
 // For lines that name a job by the name that kubegang gave it: the user knows the other one.
 std::string of_batch_job(const kube::Job& job) {
-  const std::string batch = batch_job_of(job);
+  const std::string batch = view::batch_job_of(job);
   return batch.empty() ? "" : " (of job.batch/" + batch + ")";
-}
-
-// Counted over all attempts: an attempt begins with the indexes that were done before it.
-std::optional<Progress> progress_of(const kube::Job& job) {
-  if (!job.spec.completions) return std::nullopt;
-  const auto done = control::parse_indexes(control::done_indexes(job.spec, job.status));
-  return Progress{.succeeded = std::ssize(done), .completions = *job.spec.completions};
 }
 
 }  // namespace cli

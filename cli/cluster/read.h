@@ -8,10 +8,10 @@
 #include <type_traits>
 #include <vector>
 
-#include "cli/cluster/job_time.h"
 #include "cli/cluster/session.h"
 #include "cli/program.h"
 #include "kube/informer_core.h"
+#include "view/job_time.h"
 
 namespace cli {
 
@@ -52,7 +52,7 @@ class TimetableReader {
   TimetableReader(const Session& session, Output output) : session_{session}, output_{output} {}
 
   // For job_moment(); valid as long as this. Null after an error, too.
-  TimetableOf lookup();
+  view::TimetableOf lookup();
   // Returns the first error that reading met. Without the right to read timetables there are none,
   // and stderr says so.
   const base::Status& status() const { return status_; }
@@ -88,17 +88,7 @@ base::Result<kube::Job> find_job(const Session& session, const std::string& name
 // Returns true if find_job would take `job` for this name or number; "job/NAME" has all attempts.
 bool is_called(const kube::Job& job, const std::string& name_or_number);
 
-// Returns the Job of the batch group that controls it, "" if none does.
-std::string batch_job_of(const kube::Job& job);
 // Returns " (of job.batch/NAME)" if a Job of the batch group controls it, else "".
 std::string of_batch_job(const kube::Job& job);
-
-// How many pods of a job whose pods follow one another have succeeded, of how many.
-struct Progress {
-  std::int64_t succeeded = 0;
-  std::int64_t completions = 0;
-};
-// nullopt: its pods do not, so either all have succeeded or the job has not.
-std::optional<Progress> progress_of(const kube::Job& job);
 
 }  // namespace cli

@@ -11,7 +11,6 @@
 #include "api/annotations.h"
 #include "api/partition.h"
 #include "api/scheduler_config.h"
-#include "cli/cluster/job_time.h"
 #include "cli/cluster/read.h"
 #include "cli/cluster/user.h"
 #include "cli/local_zone.h"
@@ -19,6 +18,7 @@
 #include "slurm/hostlist.h"
 #include "slurm/quantities.h"
 #include "slurm/text.h"
+#include "view/job_time.h"
 
 namespace cli {
 namespace {
@@ -111,7 +111,7 @@ void set_without_allocation(JobFacts& facts, const kube::Job& job,
 void set_sizes(JobFacts& facts, const kube::Job& job, const PartitionDefaults* partition) {
   const kube::JobResources& asked = job.spec.resources;
   facts.asked_nodes = asked.nodes ? asked.nodes->min : 1;
-  facts.nodes = node_count(job);
+  facts.nodes = view::node_count(job);
   facts.tasks = asked.tasks.value_or(asked.tasks_per_node.value_or(1) * facts.nodes);
   facts.asked_cpus = facts.cpus = facts.tasks * asked.cpus_per_task.value_or(1);
   facts.min_cpus = std::max({job.spec.placement.min_cpus_per_node.value_or(1),
@@ -463,7 +463,7 @@ JobFacts facts_of(const kube::Job& job, const std::vector<PartitionDefaults>& pa
   }
   if (facts.partition.empty() && partition != nullptr) facts.partition = partition->name;
   // Turns are not shown: to Slurm's users a job that takes turns runs.
-  const JobMoment moment = job_moment(
+  const view::JobMoment moment = view::job_moment(
       job, [](const std::string&) { return nullptr; }, now);
   // CF is a node that boots; here it would be a pod that starts.
   facts.state_code = moment.code == "CF" ? "R" : moment.code;
@@ -477,7 +477,7 @@ JobFacts facts_of(const kube::Job& job, const std::vector<PartitionDefaults>& pa
   }
   facts.run_time = moment.run_time;
   facts.suspend_time = suspended_until(job, now);
-  facts.start_time = job.status.start_time ? job.status.start_time : expected_start(job, now);
+  facts.start_time = job.status.start_time ? job.status.start_time : view::expected_start(job, now);
   const ExitStatus exit = exit_status(job);
   facts.exit_signal = exit.signal;
   facts.exit_code = exit.code;

@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "cli/cluster/job_time.h"
+#include "view/job_time.h"
 
 namespace devcluster {
 namespace {
@@ -27,19 +27,19 @@ std::vector<JobRow> job_rows(const std::vector<kube::Job>& jobs,
     by_node.emplace(timetable.metadata.name, &timetable);
   }
   // Null for a node without a timetable, on which every pod runs.
-  const cli::TimetableOf timetable_of = [&](const std::string& node) {
+  const view::TimetableOf timetable_of = [&](const std::string& node) {
     const auto found = by_node.find(node);
     return found == by_node.end() ? nullptr : found->second;
   };
   std::vector<JobRow> rows;
   for (const kube::Job& job : jobs) {
-    const cli::JobMoment moment = cli::job_moment(job, timetable_of, now);
+    const view::JobMoment moment = view::job_moment(job, timetable_of, now);
     JobRow row{.name = job.metadata.name,
                .partition = job.status.partition,
                .state = moment.code,
                .run_time = moment.run_time,
                .nodes_or_reason = nodes_or_reason(job.status)};
-    row.nodes_count = cli::node_count(job);
+    row.nodes_count = view::node_count(job);
     // The time since its start says nothing about a job that has ended.
     const bool over = kube::is_final(job.status.state.value_or(kube::JobState::kPending));
     if (job.status.start_time && !over) {

@@ -1,5 +1,5 @@
 // The table's rows: what `kubectl gang queue` says of each job at an instant
-// (cli/cluster/job_time.h), and how long it has been suspended; nothing is asked of the operator.
+// (view/job_time.h), and how long it has been suspended; nothing is asked of the operator.
 #pragma once
 
 #include <vector>

@@ -358,7 +358,7 @@ export class State {
     return runAt(listed.table, t).includes(listed.pod) ? "R" : "S";
   }
 
-  /** How long it has run, without suspended time: cli/cluster/job_time.cc in the browser. */
+  /** How long it has run, without suspended time: view/job_time.cc in the browser. */
   ranAt(uid: string, job: Job, t: number): number {
     if (job.state === "CF" || job.state === "PD") return 0;
     const listed = this.listedAs(uid);

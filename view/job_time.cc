@@ -1,4 +1,4 @@
-#include "cli/cluster/job_time.h"
+#include "view/job_time.h"
 
 #include <algorithm>
 #include <optional>
@@ -6,7 +6,7 @@
 #include "slurm/hostlist.h"
 #include "timetable/timetable.h"
 
-namespace cli {
+namespace view {
 namespace {
 
 // The job's pod on one of its nodes that lists it: all questions about its turns are asked of the
@@ -199,4 +199,4 @@ std::string state_code(kube::JobState state) {
   return "?";
 }
 
-}  // namespace cli
+}  // namespace view

@@ -13,7 +13,7 @@
 #include "api/node_timetable.h"
 #include "base/time.h"
 
-namespace cli {
+namespace view {
 
 // The timetable of a node; null when it has none.
 using TimetableOf = std::function<const kube::NodeTimetable*(const std::string& node)>;
@@ -57,4 +57,4 @@ int node_count(const kube::Job& job);
 // Returns "PD" for kPending and so on.
 std::string state_code(kube::JobState state);
 
-}  // namespace cli
+}  // namespace view
