@@ -1,6 +1,7 @@
 #include "cli/cluster/connect.h"
 
 #include "kube/api/time_format.h"
+#include "kube/own_name.h"
 #include "kube/transport_config.h"
 
 namespace cli {
@@ -66,7 +67,8 @@ base::Result<std::unique_ptr<Connection>> Connection::open(const kube::Transport
       .clock = connection->clock_,
       .sleeper = connection->sleeper_,
       .ns = options.ns.empty() ? config.ns : options.ns,
-      .upgrader = connection->transport_.get()});
+      .upgrader = connection->transport_.get(),
+      .user = kube::own_name(config)});
   return connection;
 }
 

@@ -29,6 +29,8 @@ struct Session {
   kube::Sleeper& sleeper;
   std::string ns;
   kube::Upgrader* upgrader = nullptr;  // for programs in pods; tests without HTTPS have none
+  // The user's name where the way to log in says it (kube/own_name.h); nullopt: ask the server.
+  std::optional<std::string> user{};
 };
 
 }  // namespace cli

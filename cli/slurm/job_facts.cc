@@ -504,7 +504,8 @@ JobFacts facts_of(const JobPart& part, const std::vector<PartitionDefaults>& par
 
 Caller caller_of(const Session& session) {
   Caller caller{.user = "", .ns = session.ns};
-  if (const auto user = own_user(session)) caller.user = *user;
+  const auto user = session.user ? session.user : own_user(session);
+  if (user) caller.user = *user;
   return caller;
 }
 

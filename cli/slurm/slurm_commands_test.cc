@@ -268,7 +268,8 @@ class SlurmCommands : public ProgramTest {
         [this](const ConnectOptions& connect,
                const std::function<int(const Session&)>& use) -> base::Result<int> {
       context_ = connect.overrides.context;
-      return use(Session{counted_client_, clock_, *session_sleeper_, "team-b", upgrader_});
+      return use(
+          Session{counted_client_, clock_, *session_sleeper_, "team-b", upgrader_, login_name_});
     };
     const int code = run_slurm_command(name, arguments, with_session, {.out = out_, .err = err});
     return {code, out_.str(), err.str()};
@@ -297,7 +298,8 @@ class SlurmCommands : public ProgramTest {
     ASSERT_TRUE(client_.update_status(running).ok());
   }
 
-  std::ostringstream out_;  // of the present command
+  std::optional<std::string> login_name_;  // of the user, where a certificate has it
+  std::ostringstream out_;                 // of the present command
   std::string context_;     // of the command that ran last
   kube::Upgrader* upgrader_ = nullptr;
   HasRecords has_records_{transport_};
@@ -491,6 +493,9 @@ TEST_F(SlurmCommands, AQuestionThatIsAskedAgainAndAgainCostsFewRequests) {
   EXPECT_EQ(requests({"-h", "-j", "45"}), 1) << "%D is known";
   EXPECT_GT(requests({"-h", "-j", "42", "-O", "jobid,minmemory"}), 1) << "the partition's default";
   EXPECT_EQ(requests({"-h", "-u", "ann", "-t", "all", "-o", "%i %t"}), 1);
+  EXPECT_EQ(requests({"-h", "--me", "-o", "%i"}), 3) << "who the user is, the user's, and nobody's";
+  login_name_ = "ann";
+  EXPECT_EQ(requests({"-h", "--me", "-o", "%i"}), 2);
 }
 
 // Tools ask for one job again and again: the server sends that one, and not 5,000 others.
