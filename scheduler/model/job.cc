@@ -19,7 +19,9 @@ Devices least_devices(const JobRequest& request) {
   for (const DeviceCount& each : request.devices_per_task) {
     at_least(each.kind, asked_product(each.count, request.tasks_per_node.value_or(1)));
   }
-  for (const DeviceCount& each : request.devices_per_socket) at_least(each.kind, each.count);
+  for (const DeviceCount& each : request.devices_per_socket) {
+    at_least(each.kind, asked_product(each.count, request.sockets_per_node.value_or(1)));
+  }
   return least;
 }
 

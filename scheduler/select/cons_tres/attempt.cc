@@ -355,8 +355,9 @@ std::optional<Allocation> Attempt::place(const Found& found) const {
 }
 
 // Sets how many devices of a kind each node gives: what was asked of each node, for its tasks or
-// for the sockets on which the job has cores there. For a number for the whole job, the first nodes
-// give as many as they have, but for one on each node that follows, and then what is still missing.
+// for the sockets on which the job has cores there, at least as many as it asks for (R11.12). For a
+// number for the whole job, the first nodes give as many as they have, but for one on each node
+// that follows, and then what is still missing.
 bool Attempt::give_devices(Allocation& allocation) const {
   if (shape_.kinds.empty() && !shape_.devices.all) return true;
   const DeviceBooks& books = occupancy_.devices();
@@ -370,7 +371,7 @@ bool Attempt::give_devices(Allocation& allocation) const {
         int count = kind.per_node > 0 ? kind.per_node : kind.per_task * use.tasks;
         if (count == 0 && kind.per_socket > 0) {
           const int sockets = sockets_with(occupancy_.facts(rank), use.cores);
-          count = asked_product(kind.per_socket, sockets);
+          count = asked_product(kind.per_socket, std::max(sockets, shape_.sockets_per_node));
           if (count > books.count_free(kind.kind, rank, ignores_others_)) return false;
         }
         if (count > 0 && !reserves) break;

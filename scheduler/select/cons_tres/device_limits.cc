@@ -97,8 +97,9 @@ class Narrowing {
       if (cpus_ / cpus_each == 0) return false;
       at_most(cores_ * threads_ / cpus_each);
     }
-    const int least = std::max({1, kind.per_node, kind.per_socket,
-                                asked_product(kind.per_task, std::max(1, shape_.tasks_per_node))});
+    const int least =
+        std::max({1, kind.per_node, asked_product(kind.per_socket, shape_.sockets_per_node),
+                  asked_product(kind.per_task, std::max(1, shape_.tasks_per_node))});
     if (there < least || (most > 0 && most < least)) return false;
     if (kind.is_gpu) {
       limits.near_gpus += most > 0 ? std::min(there, most) : there;

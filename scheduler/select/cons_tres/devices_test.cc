@@ -61,6 +61,27 @@ TEST(Devices, TasksGoWhereTheirDevicesAre) {
   EXPECT_EQ(w.ask({.tasks = 1, .gpus_per_task = gpus(1)}).where, "");
 }
 
+// R11.12 (recorded, gpus_of_sockets): for each socket on which the job has cores, and for as many
+// as it asks for.
+TEST(Devices, SocketsThatAreAskedForBringDevices) {
+  World w = nodes_with(2, 4);
+  const auto where = [&w](const Ask& ask) { return w.ask(ask).where; };
+  const Devices each = gpus(1);
+  EXPECT_EQ(where({.tasks = 1, .sockets_per_node = 2, .gpus_per_socket = each}), "n1:4+gpu:2");
+  EXPECT_EQ(where({.tasks = 8, .sockets_per_node = 1, .gpus_per_socket = each}), "n1:0-7+gpu:2");
+  EXPECT_EQ(where({.nodes = 2, .tasks = 4, .sockets_per_node = 2, .gpus_per_socket = each}),
+            "n1:0-1,4+gpu:2 n2:0+gpu:2");
+  EXPECT_EQ(where({.tasks = 1, .sockets_per_node = 2, .gpus_per_socket = gpus(3)}), "");
+}
+
+// Recorded, struct_gres_cores: who says how many tasks there are asks for their CPUs alone.
+TEST(Devices, OneTaskOnANodeOfTwoSocketsHasOneCore) {
+  World w = nodes_with(1, 4);
+  EXPECT_EQ(w.ask({.tasks = 1, .sockets_per_node = 2, .gres = gpus(1)}).where, "n1:4+gpu:1");
+  EXPECT_EQ(w.ask({.tasks = 1, .sockets_per_node = 2}).where, "n1:0");
+  EXPECT_EQ(w.ask({.nodes = 1, .sockets_per_node = 2}).where, "n1:0,4");
+}
+
 // R11.12: for each socket on which the job has cores.
 TEST(Devices, SocketsWithCoresBringDevices) {
   World w = nodes_with(1, 4);

@@ -271,16 +271,19 @@ int occupied_cpus(const Shape& shape, const NodeFacts& node, const NodeTasks& ta
 // socket that has the most is given up until `cores` are left, among equals the first socket's
 // (recorded: rnd_gres_102, where one task on two sockets of 4 cores gets core 4, and three get 0, 4
 // and 5; rnd_gres_220, where two tasks on two nodes get core 6 and core 4).
-CoreSet evened_out(const NodeFacts& node, CoreSet free, int cores) {
-  while (cores != kAllCores && free.count() > cores) {
-    CoreSet fullest;
-    for (int socket = 0; socket < node.sockets; ++socket) {
-      const CoreSet here = free & socket_cores(node, socket);
-      if (here.count() > fullest.count()) fullest = here;
-    }
-    free -= fullest - lowest(fullest, fullest.count() - 1);
+CoreSet evened_out(const NodeFacts& node, const CoreSet& free, int cores) {
+  int left = free.count();
+  if (left <= cores) return free;
+  std::vector<int> kept;  // of each socket
+  for (int socket = 0; socket < node.sockets; ++socket) {
+    kept.push_back((free & socket_cores(node, socket)).count());
   }
-  return free;
+  for (; left > cores; --left) --*std::ranges::max_element(kept);
+  CoreSet even;
+  for (int socket = 0; socket < node.sockets; ++socket) {
+    even |= lowest(free & socket_cores(node, socket), kept[static_cast<std::size_t>(socket)]);
+  }
+  return even;
 }
 
 }  // namespace
