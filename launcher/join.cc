@@ -150,8 +150,9 @@ class Join {
       if (reader_.is_broken()) return complain("not called by kubectl-gang");
     }
     if (version_ != slurm::kRemoteVersion) {
-      return complain("kubectl-gang and the launcher of this job are of versions that do not fit: "
-                      "update the older one");
+      return complain(
+          "kubectl-gang and the launcher of this job are of versions that do not fit: "
+          "update the older one");
     }
     const std::string address = steps_address_soon();
     if (address.empty()) return no_launcher();
@@ -253,6 +254,7 @@ class Join {
     }
     Environment environment =
         script_environment(own_environment(), variables_, directory_, address);
+    unset(environment, "SLURM_JOB_GPUS");  // SOURCE: recorded: a batch script alone has it
     pid_ = ::fork();
     if (pid_ < 0) return false;
     if (pid_ > 0) {

@@ -6,10 +6,12 @@
 #include <utility>
 
 #include "base/number_list.h"
+#include "launcher/gpu_binding.h"
 #include "launcher/message.h"
 #include "launcher/step_environment.h"
 #include "slurm/distribution.h"
 #include "slurm/exit_code.h"
+#include "slurm/gpu_binding.h"
 #include "slurm/hostlist.h"
 
 namespace launcher {
@@ -83,6 +85,7 @@ constexpr std::array kOptions = {
     // Memory is the job's as a whole; a pod has one limit.
     Option{'\0', "mem", Takes::kValue, Effect::kNone},
     Option{'\0', "mem-per-cpu", Takes::kValue, Effect::kNone},
+    Option{'\0', "mem-per-gpu", Takes::kValue, Effect::kNone},
     // CPUs are bound as the allocation is.
     Option{'\0', "cpu-bind", Takes::kValue, Effect::kNone},
     Option{'\0', "cpu_bind", Takes::kValue, Effect::kNone},
@@ -112,7 +115,9 @@ constexpr std::array kOptions = {
     Option{'\0', "gres", Takes::kValue, Effect::kSet},
     Option{'\0', "gpus-per-task", Takes::kValue, Effect::kSet},
     Option{'\0', "gpus-per-node", Takes::kValue, Effect::kSet},
-    Option{'\0', "gpu-bind", Takes::kValue, Effect::kMissing},
+    Option{'\0', "gpu-bind", Takes::kValue, Effect::kSet},
+    Option{'\0', "ntasks-per-gpu", Takes::kValue, Effect::kSet},
+    Option{'\0', "cpus-per-gpu", Takes::kValue, Effect::kMissing},
     Option{'\0', "container-image", Takes::kValue, Effect::kMissing},
     Option{'\0', "container-mounts", Takes::kValue, Effect::kMissing},
     Option{'\0', "het-group", Takes::kValue, Effect::kMissing},
@@ -316,6 +321,8 @@ void set_text(std::string_view name, const std::string& value, SrunOptions& opti
       {"gpus", &options.gpus},
       {"gpus-per-node", &options.gpus_per_node},
       {"gpus-per-task", &options.gpus_per_task},
+      {"ntasks-per-gpu", &options.tasks_per_gpu},
+      {"gpu-bind", &options.gpu_bind},
       {"gres", &options.gres},
       {"jobid", &options.job_id}};
   for (const auto& [text_name, text] : texts) {
@@ -352,7 +359,6 @@ base::Status apply(const Option& option, const std::string& value, SrunOptions& 
     options.appends = first == 'a';
   }
   set_text(name, value, options);
-  if (name == "gpus-per-task") options.variables["SLURM_GPUS_PER_TASK"] = value;
   const std::pair<std::string_view, bool*> flags[] = {
       {"exact", &options.is_exact},
       {"exclusive", &options.is_exact},
@@ -527,6 +533,49 @@ std::string cannot_honor(int per_node, std::int64_t tasks, int nodes) {
 
 }  // namespace
 
+namespace {
+
+bool asks_for_none(const std::string& gpus) {
+  return gpus.empty() || gpus == "0" || gpus == "none";
+}
+
+// Says for the tasks' launchers how many GPUs the step has, and which of them each task sees. An
+// option of the job that stands in a variable counts as the step's. SOURCE: recorded (sessions
+// gpu_variables_inside, gpu_bind).
+base::Status settle_gpus(const Variable& variable, SrunOptions& options) {
+  const auto asked = [&](const std::string& option, const char* name) {
+    return option.empty() ? variable(name).value_or("") : option;
+  };
+  const std::string each = asked(options.gpus_per_task, "SLURM_GPUS_PER_TASK");
+  const std::string of_node = asked(options.gpus_per_node, "SLURM_GPUS_PER_NODE");
+  const std::string by_tasks = asked(options.tasks_per_gpu, "SLURM_NTASKS_PER_GPU");
+  std::string binding = asked(options.gpu_bind, "SLURM_GPU_BIND");
+  const std::size_t count = asks_for_none(each) ? 0 : devices_in(each);
+  if (!options.tasks_per_gpu.empty()) {
+    const auto tasks = number_of("ntasks-per-gpu", options.tasks_per_gpu, 1);
+    if (!tasks) return base::Error{slurm::kEndsWithOne, tasks.error().message};
+    if (count > 0) {
+      return base::Error{slurm::kEndsWithOne,
+                         "--ntasks-per-gpu and --gpus-per-task exclude each other"};
+    }
+  }
+  if (binding.empty() && count > 0) binding = "per_task:" + std::to_string(count);
+  if (binding.empty() && !by_tasks.empty()) binding = "single:" + by_tasks;
+  const auto read = slurm::parse_gpu_binding(binding.empty() ? "closest" : binding);
+  if (!read) return read.error();
+  if (!binding.empty()) options.variables[kGpuBinding] = binding;
+  const bool has_none =
+      options.gres == "none" || (options.gpus == "0" && count == 0 && asks_for_none(of_node));
+  if (has_none) {
+    options.variables[kGpusOfEachTask] = "0";
+  } else if (count > 0 && asks_for_none(of_node)) {
+    options.variables[kGpusOfEachTask] = std::to_string(count);
+  }
+  return {};
+}
+
+}  // namespace
+
 base::Result<SrunOptions> read_srun_options(std::span<const std::string> words,
                                             const Variable& variable) {
   SrunOptions options;
@@ -547,6 +596,8 @@ base::Result<SrunOptions> read_srun_options(std::span<const std::string> words,
   }
   // -c says that the step takes what it asks for and no more (22.05), unless its tasks share CPUs.
   if (options.cpus_per_task && !options.overcommits) options.is_exact = true;
+  const base::Status status = settle_gpus(variable, options);
+  if (!status) return status.error();
   options.command.assign(words.begin() + static_cast<std::ptrdiff_t>(std::min(i, words.size())),
                          words.end());
   const bool asks = options.shows_help || options.shows_version || options.lists_mpi;
@@ -641,9 +692,6 @@ base::Status check_gpus(const SrunOptions& options, std::size_t nodes, const Var
   const auto own = static_cast<std::size_t>(number_in(variable, "SLURM_GPUS_ON_NODE").value_or(0));
   const auto all = variable("SLURM_GPUS");
   const std::size_t of_job = all ? devices_in(*all) : own * nodes;
-  const auto asks_for_none = [](const std::string& text) {
-    return text.empty() || text == "0" || text == "none";
-  };
   for (const auto& [name, text] : {std::pair{"gres", &options.gres},
                                    {"gpus-per-node", &options.gpus_per_node},
                                    {"gpus", &options.gpus}}) {

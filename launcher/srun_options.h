@@ -50,6 +50,8 @@ struct SrunOptions {
   std::map<std::string, std::string> variables;        // of the tasks, by options about units
   std::string gpus, gpus_per_node, gres;               // all that the job has (plan_step)
   std::string gpus_per_task;                           // --gpus-per-task
+  std::string tasks_per_gpu;                           // --ntasks-per-gpu
+  std::string gpu_bind;                                // --gpu-bind
   std::string job_id;                                  // --jobid
   Mpi mpi = Mpi::kNone;                                // --mpi
   std::string mpi_name;                                // as it was named

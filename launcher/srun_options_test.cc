@@ -5,6 +5,7 @@
 
 #include <map>
 
+#include "launcher/gpu_binding.h"
 #include "slurm/exit_code.h"
 
 namespace launcher {
@@ -147,6 +148,37 @@ TEST(StepPlan, ExactIsWhatSaysItOrCountsCpusThatAreNotShared) {
   EXPECT_TRUE(planned({"-n3", "-c1", "a"}).is_exact);
   EXPECT_FALSE(planned({"-n3", "-c1", "-O", "a"}).is_exact);
   EXPECT_TRUE(planned({"-n3", "--exact", "-O", "a"}).is_exact);
+}
+
+// SOURCE: recorded (sessions gpu_variables_inside, gpu_bind): the job's options count for a step.
+TEST(SrunOptions, GpusOfTasksAreForTheirLaunchers) {
+  using Variables = std::map<std::string, std::string>;
+  const auto gpus = [](std::vector<std::string> words, const Variables& job) {
+    words.push_back("a");
+    Variables set = read(words, of(job)).variables;
+    return Variables{{"each", set[kGpusOfEachTask]}, {"binding", set[kGpuBinding]}};
+  };
+  const auto says = [](const std::string& each, const std::string& binding) {
+    return Variables{{"each", each}, {"binding", binding}};
+  };
+  EXPECT_EQ(gpus({}, {}), says("", ""));
+  EXPECT_EQ(gpus({"--gpus-per-task=2"}, {}), says("2", "per_task:2"));
+  EXPECT_EQ(gpus({}, {{"SLURM_GPUS_PER_TASK", "a100:2"}}), says("2", "per_task:2"));
+  EXPECT_EQ(gpus({"--gpus-per-task=1"}, {{"SLURM_GPUS_PER_TASK", "2"}}), says("1", "per_task:1"));
+  EXPECT_EQ(gpus({"--gpus-per-task=1"}, {{"SLURM_GPUS_PER_NODE", "2"}}), says("", "per_task:1"));
+  EXPECT_EQ(gpus({"--gpus-per-task=1", "--gpu-bind=none"}, {}), says("1", "none"));
+  EXPECT_EQ(gpus({}, {{"SLURM_GPU_BIND", "single:2"}}), says("", "single:2"));
+  EXPECT_EQ(gpus({"--gpu-bind=closest"}, {{"SLURM_GPU_BIND", "none"}}), says("", "closest"));
+  EXPECT_EQ(gpus({"--ntasks-per-gpu=2"}, {}), says("", "single:2"));
+  EXPECT_EQ(gpus({}, {{"SLURM_NTASKS_PER_GPU", "1"}}), says("", "single:1"));
+  EXPECT_EQ(gpus({"--gres=none"}, {{"SLURM_GPUS_PER_TASK", "2"}}), says("0", "per_task:2"));
+  EXPECT_EQ(gpus({"--gpus=0"}, {}), says("0", ""));
+  EXPECT_EQ(gpus({"--gpus=0"}, {{"SLURM_GPUS_PER_NODE", "2"}}), says("", ""));
+  EXPECT_EQ(gpus({"--gpus=0"}, {{"SLURM_GPUS_PER_TASK", "2"}}), says("2", "per_task:2"));
+  EXPECT_THAT(refusal({"--gpu-bind=nosuch", "a"}), HasSubstr("--gpu-bind \"nosuch\": must be"));
+  EXPECT_THAT(refusal({"--ntasks-per-gpu=0", "a"}), HasSubstr("--ntasks-per-gpu: invalid value"));
+  EXPECT_THAT(refusal({"--ntasks-per-gpu=1", "--gpus-per-task=1", "a"}),
+              HasSubstr("exclude each other"));
 }
 
 // Nothing keeps book of a part of the job's GPUs, so a step has all of them.

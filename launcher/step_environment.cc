@@ -9,22 +9,10 @@
 namespace launcher {
 namespace {
 
-constexpr std::size_t kDevicesMax = 65'535;  // that a node has
-
 std::uint32_t number_of(const std::string& text, std::uint32_t otherwise) {
   std::uint32_t value = otherwise;
   std::from_chars(text.data(), text.data() + text.size(), value);
   return value;
-}
-
-std::vector<std::string> entries_of(std::string_view text) {
-  std::vector<std::string> entries;
-  while (!text.empty()) {
-    const std::size_t comma = std::min(text.find(','), text.size());
-    entries.emplace_back(text.substr(0, comma));
-    text.remove_prefix(std::min(comma + 1, text.size()));
-  }
-  return entries;
 }
 
 }  // namespace
@@ -35,14 +23,6 @@ void add_devices(Environment& environment, const Environment& own) {
     const auto value = value_of(own, name);
     if (value && !value_of(environment, name)) set(environment, name, *value);
   }
-}
-
-std::size_t devices_in(const std::string& text) {
-  std::size_t all = 0;
-  for (const std::string& entry : entries_of(text)) {
-    all += number_of(entry.substr(entry.rfind(':') + 1), 1);
-  }
-  return all;
 }
 
 std::vector<std::uint32_t> read_per_node_list(std::string_view text) {
@@ -158,23 +138,6 @@ TaskSet task_set(const StepRequest& request, const StepPlacement& placement, std
   // Container runtimes set it, so srun would take that of its own pod along.
   if (value_of(environment, "HOSTNAME")) put("HOSTNAME", names[place]);
   return set;
-}
-
-void bind_devices(Environment& environment, std::size_t local) {
-  const auto asked = value_of(environment, "SLURM_GPUS_PER_TASK");
-  const std::size_t each = asked ? devices_in(*asked) : 0;
-  if (each == 0 || each > kDevicesMax || local > kDevicesMax) return;
-  for (const char* name : {"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"}) {
-    const auto list = value_of(environment, name);
-    if (!list) continue;
-    const std::vector<std::string> all = entries_of(*list);
-    if (all.size() < (local + 1) * each) continue;
-    std::string own;
-    for (std::size_t i = local * each; i < (local + 1) * each; ++i) {
-      own += (own.empty() ? "" : ",") + all[i];
-    }
-    set(environment, name, own);
-  }
 }
 
 }  // namespace launcher

@@ -38,12 +38,4 @@ TaskSet task_set(const StepRequest& request, const StepPlacement& placement, std
 // so task_set() leaves out those of the node where srun was called, and each launcher adds its own.
 void add_devices(Environment& environment, const Environment& own);
 
-// Returns how many devices "2", "a100:2" or "a100:1,v100:1" are.
-std::size_t devices_in(const std::string& text);
-
-// Leaves a task its own GPUs in CUDA_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES, as many as
-// SLURM_GPUS_PER_TASK says: those of the node in the order of its tasks, of which this is number
-// `local`. Without that variable, or if the node has too few for them, a task sees all.
-void bind_devices(Environment& environment, std::size_t local);
-
 }  // namespace launcher

@@ -84,29 +84,5 @@ TEST(TaskSet, LeavesTheDevicesOfAnotherNodeToItsLauncher) {
   EXPECT_EQ(value_of(there, "SLURM_JOB_GPUS"), "7");
 }
 
-// --gpus-per-task=2 of four GPUs: the second task has the last two.
-TEST(BindDevices, ATaskSeesItsOwn) {
-  const auto seen = [](const std::string& each, const std::string& all, std::size_t local,
-                       const char* name = "CUDA_VISIBLE_DEVICES") {
-    Environment environment{std::string{name} + "=" + all};
-    if (!each.empty()) environment.push_back("SLURM_GPUS_PER_TASK=" + each);
-    bind_devices(environment, local);
-    return value_or(environment, name, "none");
-  };
-  EXPECT_EQ(seen("2", "0,1,2,3", 0), "0,1");
-  EXPECT_EQ(seen("2", "0,1,2,3", 1), "2,3");
-  EXPECT_EQ(seen("1", "0,1", 1, "ROCR_VISIBLE_DEVICES"), "1");
-  EXPECT_EQ(seen("a100:2", "0,1,2,3", 1), "2,3");
-  EXPECT_EQ(seen("a:1,b:1", "0,1,2,3", 1), "2,3");
-  EXPECT_EQ(seen("gpu", "0,1", 1), "1");
-  EXPECT_EQ(seen("", "0,1", 1), "0,1");
-  // More tasks than there are GPUs for.
-  EXPECT_EQ(seen("2", "0,1,2", 1), "0,1,2");
-  EXPECT_EQ(seen("99999999999", "0,1", 1), "1");
-  Environment without{"SLURM_GPUS_PER_TASK=1"};
-  bind_devices(without, 0);
-  EXPECT_FALSE(value_of(without, "CUDA_VISIBLE_DEVICES"));
-}
-
 }  // namespace
 }  // namespace launcher

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "launcher/channel.h"
+#include "launcher/gpu_binding.h"
 #include "launcher/step_environment.h"
 #include "launcher/terminal.h"
 
@@ -207,7 +208,7 @@ Program TaskGroup::program_of(std::size_t place) const {
       program.environment.push_back(entry);
     }
   }
-  bind_devices(program.environment, place);
+  bind_gpus(program.environment, place, tasks_.size());
   return program;
 }
 

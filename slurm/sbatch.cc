@@ -9,6 +9,7 @@
 #include "slurm/dependency.h"
 #include "slurm/distribution.h"
 #include "slurm/exit_code.h"
+#include "slurm/gpu_binding.h"
 #include "slurm/hostlist.h"
 #include "slurm/licenses.h"
 #include "slurm/text.h"
@@ -416,11 +417,11 @@ struct SbatchOptionActions {
   }
 
   // All tasks on a node see all GPUs that the job has there.
-  static base::Status gpu_bind(Self self, Text name, Text value, bool has_value) {
-    if (same_word(value, "none")) return {};
-    return same_word(value, "closest")
-               ? unused(self, std::string{name} + "=" + std::string{value}, value, true)
-               : refused(self, name, value, has_value);
+  static base::Status gpu_bind(Self self, Text, Text value, bool) {
+    const base::Result<GpuBinding> read = parse_gpu_binding(value);
+    if (!read) return read.error();
+    self.options_.variables["SLURM_GPU_BIND"] = value;
+    return {};
   }
 
   static base::Status open_mode(Self self, Text name, Text value, bool) {

@@ -307,11 +307,11 @@ TEST(SbatchScript, NamesTheLine) {
 // A script is mended in one go. Text behind the first mistake of a line is not read.
 TEST(SbatchScript, TellsAllWrongLinesAtOnce) {
   const base::Status status = SbatchReader{kNow}.add_script(
-      "#!/bin/sh\n#SBATCH --gpu-bind=map --bogus\n#SBATCH -N2\n"
+      "#!/bin/sh\n#SBATCH --gpu-freq=high --bogus\n#SBATCH -N2\n"
       "#SBATCH -J 'a\n#SBATCH --array=9-1\nhostname\n#SBATCH -N0\n");
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().message,
-            "line 2: --gpu-bind: not supported yet; leave it out\n"
+            "line 2: --gpu-freq: not supported yet; leave it out\n"
             "  line 4: \" -J 'a\": the quote ' is not closed\n"
             "  line 5: --array \"9-1\": the range runs backwards");
 }
@@ -446,6 +446,8 @@ TEST(Sbatch, KeepsTheOptionsForGpusForTheScript) {
   EXPECT_EQ(variables("-n2 --gpus-per-task=1 --gpus-per-node=2"),
             (Variables{{"SLURM_GPUS_PER_TASK", "1"}, {"SLURM_GPUS_PER_NODE", "2"}}));
   EXPECT_EQ(variables("--gpus=2 --gpus=0"), Variables{});
+  EXPECT_EQ(variables("-n2 --gpus=2 --gpu-bind=single:1"),
+            (Variables{{"SLURM_GPUS", "2"}, {"SLURM_GPU_BIND", "single:1"}}));
   EXPECT_EQ(variables("--gres=gpu:2"), Variables{});
 }
 
@@ -456,6 +458,9 @@ TEST(Sbatch, RefusesDevicesThatContradict) {
        "--gres \"gpu:a:1,gpu:1\": names gpu with a type and without; name a type each time or "
        "never"},
       {"--gres=gpu:x:-1", "--gres \"-1\": must be from 0 to 65535"},
+      {"--gpus=2 --gpu-bind=map",
+       "--gpu-bind \"map\": must be none, closest, single:N, per_task:N, map_gpu:LIST or "
+       "mask_gpu:LIST"},
       {"-N3 --gpus=2", "--gpus 2: less than --nodes 3"},
       {"--gres=gpu:1 --gpus-per-node=2",
        "--gres and --gpus-per-node: ask for GPUs twice; leave one of them out"},

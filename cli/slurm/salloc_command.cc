@@ -114,10 +114,10 @@ base::Result<Salloc> read_arguments(std::span<const std::string> words, slurm::N
 
 // Sets the variables that the job's script would see, except those of one node.
 void set_variables(const HeldJob& held) {
-  constexpr std::array<std::string_view, 9> kOfNode = {
-      "SLURM_NODEID",        "SLURM_PROCID",   "SLURM_LOCALID",
-      "SLURM_GTIDS",         "SLURM_TASK_PID", "SLURM_CPUS_ON_NODE",
-      "SLURM_TOPOLOGY_ADDR", "SLURM_JOB_GID",  "SLURM_GET_USER_ENV"};
+  constexpr std::array<std::string_view, 11> kOfNode = {
+      "SLURM_NODEID",       "SLURM_PROCID",       "SLURM_LOCALID",       "SLURM_GTIDS",
+      "SLURM_TASK_PID",     "SLURM_CPUS_ON_NODE", "SLURM_TOPOLOGY_ADDR", "SLURM_JOB_GID",
+      "SLURM_GET_USER_ENV", "SLURM_JOB_GPUS",     "SLURM_GPUS_ON_NODE"};
   for (const kube::EnvVar& variable : held.pod.spec.containers.front().env) {
     const bool is_of_node =
         std::ranges::find(kOfNode, variable.name) != kOfNode.end() || variable.field_path;

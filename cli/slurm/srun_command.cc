@@ -35,6 +35,9 @@ constexpr std::array kOptions = {
     SrunOption{'J', "job-name", WordTakes::kValue, Whose::kBoth},
     SrunOption{'O', "overcommit", WordTakes::kNothing, Whose::kBoth},
     SrunOption{'\0', "export", WordTakes::kValue, Whose::kBoth},
+    SrunOption{'\0', "gpus-per-task", WordTakes::kValue, Whose::kBoth},
+    SrunOption{'\0', "ntasks-per-gpu", WordTakes::kValue, Whose::kBoth},
+    SrunOption{'\0', "gpu-bind", WordTakes::kValue, Whose::kStep},
     SrunOption{'r', "relative", WordTakes::kValue, Whose::kStep},
     SrunOption{'m', "distribution", WordTakes::kValue, Whose::kStep},
     SrunOption{'\0', "exact", WordTakes::kNothing, Whose::kStep},
@@ -67,11 +70,19 @@ constexpr std::array kOptions = {
 constexpr std::array kInputVariables = {
     InputVariable{"SLURM_ACCOUNT", "--account"},
     InputVariable{"SLURM_CONSTRAINT", "--constraint"},
+    InputVariable{"SLURM_CPUS_PER_GPU", "--cpus-per-gpu"},
+    InputVariable{"SLURM_GPUS", "--gpus"},
+    InputVariable{"SLURM_GPUS_PER_NODE", "--gpus-per-node"},
+    InputVariable{"SLURM_GPUS_PER_SOCKET", "--gpus-per-socket"},
+    InputVariable{"SLURM_GPUS_PER_TASK", "--gpus-per-task"},
+    InputVariable{"SLURM_GRES", "--gres"},
     InputVariable{"SLURM_JOB_NAME", "--job-name"},
     InputVariable{"SLURM_JOB_NUM_NODES", "--nodes"},
     InputVariable{"SLURM_MEM_PER_CPU", "--mem-per-cpu"},
+    InputVariable{"SLURM_MEM_PER_GPU", "--mem-per-gpu"},
     InputVariable{"SLURM_MEM_PER_NODE", "--mem"},
     InputVariable{"SLURM_NTASKS", "--ntasks"},
+    InputVariable{"SLURM_NTASKS_PER_GPU", "--ntasks-per-gpu"},
     InputVariable{"SLURM_NTASKS_PER_NODE", "--ntasks-per-node"},
     InputVariable{"SLURM_PARTITION", "--partition"},
     InputVariable{"SLURM_QOS", "--qos"},
@@ -207,6 +218,15 @@ base::Result<RemoteStep> step_of(const Srun& read, const std::string& directory,
   return step;
 }
 
+// SOURCE: recorded (session gpu_variables_srun): srun sets none of the variables for GPUs that
+// sbatch and salloc set.
+void leave_out_gpus(SubmitRequest& request) {
+  std::erase_if(request.batch->environment, [&](const kube::BatchVariable& variable) {
+    return variable.name.find("GPU") != std::string::npos &&
+           request.options.variables.contains(variable.name);
+  });
+}
+
 std::string own_directory() {
   std::error_code error;
   const std::filesystem::path here = std::filesystem::current_path(error);
@@ -286,6 +306,7 @@ int run_srun(std::span<const std::string> arguments, const WithCluster& with_clu
     return fail(output, request.error().message, slurm::exit_code_of(request.error()));
   }
   if (request->options.request.name.empty()) request->name = read->name;
+  leave_out_gpus(*request);
   for (const std::string& warning : request->options.warnings) {
     output.err << "srun: warning: " << warning << "\n";
   }
