@@ -129,9 +129,18 @@ TEST_F(ClusterCommands, LicensesShowsWhatIsInUseAndWhoWaits) {
   add_job("team-b", "third", asks(3),
           {.state = kube::JobState::kPending, .reason = "Licenses", .job_id = 3});
   add_job("team-b", "done", asks(4), {.state = kube::JobState::kCompleted, .job_id = 4});
+  // Two tasks of an array run, and one has been requeued.
+  kube::JobSpec tasks;
+  tasks.resources.licenses["comsol"] = 1;
+  tasks.array = kube::JobArray{.tasks = "0-3"};
+  kube::ArrayStatus array{.counts = {.waiting = 2, .running = 2}};
+  for (const int task : {0, 1, 2}) array.tasks.push_back({.task = task});
+  for (const std::size_t runs : {0U, 1U}) array.tasks[runs].allocation = kube::Allocation{};
+  add_job("team-b", "array", tasks,
+          {.state = kube::JobState::kRunning, .reason = "Licenses", .job_id = 5, .array = array});
   EXPECT_EQ(run({"licenses"}).out,
             "LICENSE           TOTAL   USED   FREE WAITING\n"
-            "comsol                2      0      2 \n"
+            "comsol                2      2      0 5\n"
             "matlab                4      3      1 3\n");
   const nlohmann::json all = nlohmann::json::parse(run({"licenses", "-o", "json"}).out);
   EXPECT_EQ(all[1]["waiting"][0]["name"], "third");

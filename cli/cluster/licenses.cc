@@ -13,15 +13,24 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Returns true from the job's start until its last pod is gone.
-bool holds_licenses(const kube::Job& job) {
-  return job.status.state == kube::JobState::kRunning ||
-         job.status.state == kube::JobState::kSuspended ||
-         kube::is_true(job.status.conditions, kube::kCompleting);
+// Returns how often the job holds its licenses: from its start until its last pod is gone; each
+// task of an array by itself.
+std::int64_t times_held(const kube::Job& job) {
+  if (job.status.array) {
+    return std::ranges::count_if(job.status.array->tasks, [](const kube::ArrayTask& task) {
+      return task.allocation.has_value();
+    });
+  }
+  const bool holds = job.status.state == kube::JobState::kRunning ||
+                     job.status.state == kube::JobState::kSuspended ||
+                     kube::is_true(job.status.conditions, kube::kCompleting);
+  return holds ? 1 : 0;
 }
 
 bool waits_for_licenses(const kube::Job& job) {
-  return job.status.state == kube::JobState::kPending && job.status.reason == "Licenses";
+  const bool waits = job.status.array ? job.status.array->counts.waiting > 0
+                                      : job.status.state == kube::JobState::kPending;
+  return waits && job.status.reason == "Licenses";
 }
 
 std::string id_of(const kube::Job& job) {
@@ -72,13 +81,27 @@ std::vector<LicenseLine> license_lines(const kube::SchedulerConfig& config,
     for (const kube::Job& job : jobs) {
       const auto asked = job.spec.resources.licenses.find(name);
       if (asked == job.spec.resources.licenses.end()) continue;
-      if (holds_licenses(job)) line.used += asked->second;
+      line.used += times_held(job) * asked->second;
       if (waits_for_licenses(job)) line.waiting.push_back(&job);
     }
     std::ranges::sort(line.waiting, {}, [](const kube::Job* job) { return job->status.job_id; });
     lines.push_back(std::move(line));
   }
   return lines;
+}
+
+base::Status check_licenses(const Session& session, const kube::JobResources& asked) {
+  const auto config = session.client.get<kube::SchedulerConfig>(
+      {.ns = "", .name = std::string{kube::kSchedulerConfigName}});
+  if (!config && config.error().code != base::Code::kNotFound) return {};  // the operator judges
+  const auto there = config ? spec_in_force(*config).licenses : decltype(config->spec.licenses){};
+  for (const auto& [name, count] : asked.licenses) {
+    const auto found = there.find(name);
+    if (found == there.end() || found->second < count) {
+      return base::invalid_argument("Invalid license specification");
+    }
+  }
+  return {};
 }
 
 base::Result<LicenseObjects> read_licenses(const Session& session, Output output) {

@@ -25,6 +25,9 @@ struct LicenseLine {
 std::vector<LicenseLine> license_lines(const kube::SchedulerConfig& config,
                                        const std::vector<kube::Job>& jobs);
 
+// Refuses a license that the cluster does not have, or has fewer of, in Slurm's words.
+base::Status check_licenses(const Session& session, const kube::JobResources& asked);
+
 // The objects behind the lines. A user who may not read the jobs of all namespaces gets those of
 // one, and stderr says so.
 struct LicenseObjects {

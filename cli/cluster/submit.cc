@@ -281,40 +281,6 @@ std::optional<kube::JobArray> array_of(const std::optional<sched::ArrayRequest>&
   return kube::JobArray{slurm::format_tasks(asked->tasks), asked->at_once};
 }
 
-// The names of devices that the cluster counts are in its SchedulerConfig. Without an answer the
-// operator has the word.
-base::Status check_devices(const Session& session, const kube::Job& job) {
-  const kube::JobResources& resources = job.spec.resources;
-  std::vector<kube::JobDevice> asked = resources.devices;
-  for (const auto* more :
-       {&resources.devices_of_job, &resources.devices_per_task, &resources.devices_per_socket}) {
-    asked.insert(asked.end(), more->begin(), more->end());
-  }
-  const auto is_gpu = [](const kube::JobDevice& each) { return each.name == "gpu"; };
-  if (std::ranges::all_of(asked, is_gpu)) return {};
-  const base::Result<kube::DevicesConfig> config = read_devices_config(session);
-  if (!config) return {};
-  const std::vector<std::string> names = kube::device_names(*config);
-  for (const kube::JobDevice& each : asked) {
-    if (std::ranges::find(names, each.name) != names.end()) continue;
-    std::string all;
-    for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
-    return base::Error{slurm::kEndsWithOne, "--gres " + each.name +
-                                                ": no node has devices of that name; the "
-                                                "cluster counts " +
-                                                all};
-  }
-  return {};
-}
-
-std::vector<kube::JobDevice> devices_of(const sched::Devices& devices) {
-  std::vector<kube::JobDevice> all;
-  for (const sched::DeviceCount& each : devices) {
-    all.push_back({each.kind.name, each.kind.type, each.count});
-  }
-  return all;
-}
-
 void set_devices(const sched::JobRequest& request, kube::JobResources& resources) {
   resources.devices = devices_of(request.devices);
   resources.devices_of_job = devices_of(request.devices_of_job);
@@ -615,6 +581,38 @@ base::Result<kube::Job> submit_job(const Session& session, const kube::Job& job,
 }
 
 }  // namespace
+
+base::Status check_devices(const Session& session, const kube::Job& job) {
+  const kube::JobResources& resources = job.spec.resources;
+  std::vector<kube::JobDevice> asked = resources.devices;
+  for (const auto* more :
+       {&resources.devices_of_job, &resources.devices_per_task, &resources.devices_per_socket}) {
+    asked.insert(asked.end(), more->begin(), more->end());
+  }
+  const auto is_gpu = [](const kube::JobDevice& each) { return each.name == "gpu"; };
+  if (std::ranges::all_of(asked, is_gpu)) return {};
+  const base::Result<kube::DevicesConfig> config = read_devices_config(session);
+  if (!config) return {};
+  const std::vector<std::string> names = kube::device_names(*config);
+  for (const kube::JobDevice& each : asked) {
+    if (std::ranges::find(names, each.name) != names.end()) continue;
+    std::string all;
+    for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
+    return base::Error{slurm::kEndsWithOne, "--gres " + each.name +
+                                                ": no node has devices of that name; the "
+                                                "cluster counts " +
+                                                all};
+  }
+  return {};
+}
+
+std::vector<kube::JobDevice> devices_of(const sched::Devices& devices) {
+  std::vector<kube::JobDevice> all;
+  for (const sched::DeviceCount& each : devices) {
+    all.push_back({each.kind.name, each.kind.type, each.count});
+  }
+  return all;
+}
 
 // 1. Options up to the first word that is none, or "--": submit's own, kubectl's, and sbatch's.
 // 2. The rest is the script and its arguments, or the command after "--". Between a script and its

@@ -58,6 +58,13 @@ base::Result<SubmitRequest> read_submit(const SubmitArguments& arguments, slurm:
 // kInvalidArgument: an option that the Job API has no field for.
 base::Result<kube::Job> job_object(const SubmitRequest& request, const std::string& ns);
 
+// The names of devices that the cluster counts are in its SchedulerConfig. Without an answer the
+// operator has the word.
+base::Status check_devices(const Session& session, const kube::Job& job);
+
+// The devices of a request as the API has them.
+std::vector<kube::JobDevice> devices_of(const sched::Devices& devices);
+
 // Creates it. `session` is null when nothing is to be sent (DryRun::kClient).
 int run_submit(const Session* session, const std::string& ns, const SubmitArguments& arguments,
                const SubmitRequest& request, Output output);

@@ -14,7 +14,9 @@
 #include "cli/cluster/after_submit.h"
 #include "cli/cluster/control.h"
 #include "cli/cluster/info.h"
+#include "cli/cluster/licenses.h"
 #include "cli/cluster/read.h"
+#include "cli/cluster/submit.h"
 #include "cli/cluster/task_control.h"
 #include "cli/cluster/user.h"
 #include "cli/local_zone.h"
@@ -23,6 +25,7 @@
 #include "kube/api/node.h"
 #include "kube/api/time_format.h"
 #include "slurm/array.h"
+#include "slurm/gres.h"
 #include "slurm/hostlist.h"
 #include "slurm/licenses.h"
 #include "slurm/quantities.h"
@@ -90,6 +93,14 @@ base::Status set_memory(std::optional<kube::Bytes>& field, std::optional<kube::B
   if (!memory) return memory.error();
   field = kube::Bytes{memory->value() * kMiB};
   other.reset();
+  return {};
+}
+
+// SOURCE: recorded (session gpu_updates): "gpu" is one, and of each node.
+base::Status set_gres(JobChange& change, const std::string& text) {
+  const auto devices = slurm::parse_gres("Gres", text);
+  if (!devices) return base::invalid_argument("Invalid generic resource (gres) specification");
+  change.job.spec.resources.devices = devices_of(*devices);
   return {};
 }
 
@@ -184,6 +195,8 @@ constexpr std::array kJobFields = {
                }
                return {};
              }},
+    JobField{"Gres", Until::kStart, set_gres},
+    JobField{"TresPerNode", Until::kStart, set_gres},
     JobField{"QOS", Until::kStart,
              [](JobChange& c, const std::string& text) -> base::Status {
                c.job.spec.schedule.qos = text;
@@ -302,6 +315,14 @@ base::Status check_job(const Session& session, const kube::Job& before, const Jo
     const bool is_there = std::ranges::any_of(
         partitions->items, [&](const auto& partition) { return partition.metadata.name == name; });
     if (!is_there) return base::invalid_argument("Invalid partition name specified");
+  }
+  if (change.job.spec.resources.licenses != before.spec.resources.licenses) {
+    const base::Status licenses = check_licenses(session, change.job.spec.resources);
+    if (!licenses) return licenses;
+  }
+  if (change.job.spec.resources.devices != before.spec.resources.devices &&
+      !check_devices(session, change.job)) {
+    return base::invalid_argument("Invalid generic resource (gres) specification");
   }
   const kube::JobSchedule& now = change.job.spec.schedule;
   const bool has_names =

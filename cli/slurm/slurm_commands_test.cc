@@ -398,6 +398,22 @@ TEST_F(SlurmCommands, ASignalDoesNotWaitForTurnsWithoutEnd) {
   EXPECT_EQ(ran.err, want);
 }
 
+TEST_F(SlurmCommands, UpdateDevicesOfAJobThatWaits) {
+  add_job("team-b", "first", {}, {.state = kube::JobState::kPending, .job_id = 1});
+  add_job("team-b", "second", {}, {.state = kube::JobState::kRunning, .job_id = 2});
+  const auto update = [this](const char* job, const char* change) {
+    return slurm("scontrol", {"update", job, change});
+  };
+  EXPECT_EQ(update("JobId=1", "Gres=gpu:a100:2").code, kExitOk);
+  EXPECT_EQ(slurm("squeue", {"-h", "-j", "1", "-o", "%b"}).out, "gres:gpu:a100:2\n");
+  EXPECT_EQ(update("JobId=1", "TresPerNode=gpu").code, kExitOk);
+  EXPECT_EQ(slurm("squeue", {"-h", "-j", "1", "-o", "%b"}).out, "gres:gpu:1\n");
+  for (const char* wrong : {"Gres=nosuch:1", "Gres=gpu:x"}) {
+    EXPECT_THAT(update("JobId=1", wrong).err, HasSubstr("Invalid generic resource")) << wrong;
+  }
+  EXPECT_EQ(update("JobId=2", "Gres=gpu:1").code, kExitFailed);
+}
+
 TEST_F(SlurmCommands, ShowLicenses) {
   EXPECT_EQ(slurm("scontrol", {"show", "lic"}).out, "No licenses configured in Slurm.\n");
   kube::SchedulerConfig config;
@@ -413,6 +429,14 @@ TEST_F(SlurmCommands, ShowLicenses) {
   EXPECT_EQ(slurm("squeue", {"-h", "-o", "%i %W"}).out, "1 foo:1\n2 (null)\n");
   EXPECT_EQ(slurm("squeue", {"-h", "-L", "foo", "-o", "%i"}).out, "1\n");
   EXPECT_THAT(slurm("scontrol", {"show", "job", "1"}).out, HasSubstr("Licenses=foo:1 "));
+  add_job("team-b", "third", spec, {.state = kube::JobState::kPending, .job_id = 3});
+  const auto update = [this](const std::string& licenses) {
+    return slurm("scontrol", {"update", "JobId=3", "Licenses=" + licenses});
+  };
+  EXPECT_THAT(update("foo:3").err, HasSubstr("Invalid license specification"));
+  EXPECT_THAT(update("nosuch").err, HasSubstr("Invalid license specification"));
+  EXPECT_EQ(update("foo:2").code, kExitOk);
+  EXPECT_EQ(update("").code, kExitOk);
 }
 
 TEST_F(SlurmCommands, ShowDevices) {
