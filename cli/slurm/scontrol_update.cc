@@ -96,7 +96,7 @@ base::Status set_memory(std::optional<kube::Bytes>& field, std::optional<kube::B
   return {};
 }
 
-// SOURCE: recorded (session gpu_updates): "gpu" is one, and of each node.
+// SOURCE: recorded (session gpu_updates).
 base::Status set_gres(JobChange& change, const std::string& text) {
   const auto devices = slurm::parse_gres("Gres", text);
   if (!devices) return base::invalid_argument("Invalid generic resource (gres) specification");
@@ -196,7 +196,6 @@ constexpr std::array kJobFields = {
                return {};
              }},
     JobField{"Gres", Until::kStart, set_gres},
-    JobField{"TresPerNode", Until::kStart, set_gres},
     JobField{"QOS", Until::kStart,
              [](JobChange& c, const std::string& text) -> base::Status {
                c.job.spec.schedule.qos = text;
