@@ -147,6 +147,8 @@ std::vector<Command> commands_of(const fs::path& page) {
         line.pop_back();
         continue;
       }
+      static const std::regex kLoop{"for .*; do (.*); done"};
+      line = std::regex_replace(line, kLoop, "$1");
       const Words words = words_of(line);
       if (!words.empty() && is_program(words.front())) {
         static const std::regex kComment{" +# .*"}, kSpaces{" +"};
