@@ -9,7 +9,7 @@ COPY tools/install-packages tools/packages.txt tools/
 RUN tools/install-packages tools/packages.txt
 COPY . .
 RUN cmake --preset release \
- && cmake --build --preset release --target kubegang-operator kubegang-agent kubegang-launcher kubegang-pmix kubegang-records kubectl-gang \
+ && cmake --build --preset release --target released \
  && e2e/kubernetes/image-tree /tree/operator build/bin/kubegang-operator build/bin/kubectl-gang \
  && e2e/kubernetes/image-tree /tree/agent build/bin/kubegang-agent \
  && e2e/kubernetes/image-tree /tree/launcher build/bin/kubegang-launcher build/bin/kubegang-pmix build/bin/kubectl-gang \

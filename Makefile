@@ -1,7 +1,7 @@
 # The front door. `make help` lists what there is; CMakePresets.json has the details.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help deps build test dev demo dashboard dashboard-test reference does-it-help dist release bench check check-long cluster-up cluster-down campaign soak sessions clients records-postgresql alerts-test e2e-kubernetes e2e-versions upgrade-test e2e-target bench-kubernetes format clean
+.PHONY: help deps build test dev demo dashboard dashboard-test reference does-it-help dist arm64 release reproduce bench check check-long cluster-up cluster-down campaign soak sessions clients records-postgresql alerts-test e2e-kubernetes e2e-versions upgrade-test e2e-target bench-kubernetes format clean
 
 JOBS ?= $(shell nproc)
 WAITING_JOBS ?= $(shell expr $(JOBS) + 1)
@@ -76,12 +76,19 @@ does-it-help: deps  ## write the tables and pictures of docs/does-it-help.md: fo
 dist: build  ## the plugin as an archive, with krew's manifest, in build/dist (DIST_URL=where they will lie)
 	@tools/dist $(BUILD) $(BUILD)/dist $(DIST_URL)
 
-release: build  ## chart, images, plugin, SBOM and sums of a committed tree, in build/release, checked (ARM64=no DIST_URL=… SOURCE_URL=… SIGN=key of gpg)
+arm64: deps
+	@tools/install-packages tools/packages-arm64.txt
+	@tools/sysroot $(BUILD)/sysroot-arm64 arm64
+	@cmake --preset arm64 >/dev/null
+	@cmake --build --preset arm64 -j $(JOBS) --target released
+
+release: build $(if $(filter no,$(ARM64)),,arm64)  ## chart, images, plugin, SBOM and sums of a committed tree, in build/release, checked (ARM64=no DIST_URL=… SOURCE_URL=… SIGN=key of gpg)
 	@rm -rf $(BUILD)/release
-	@if [[ $(ARM64) != no ]]; then \
-	  tools/install-packages tools/packages-arm64.txt && tools/sysroot $(BUILD)/sysroot-arm64 arm64 && \
-	  cmake --preset arm64 >/dev/null && cmake --build --preset arm64 -j $(JOBS) --target kubegang-operator kubegang-agent kubegang-launcher kubegang-pmix kubegang-records kubectl-gang; fi
 	@tools/release $(BUILD) $(BUILD)/release --url $(DIST_URL) $(if $(SOURCE_URL),--source $(SOURCE_URL)) $(if $(SIGN),--sign '$(SIGN)') $(if $(filter no,$(ARM64)),,--arm64 $(BUILD)/arm64 $(BUILD)/sysroot-arm64)
+
+reproduce: build $(if $(filter no,$(ARM64)),,arm64)  ## does another compilation, in another folder, give the same programs? a quarter of an hour on two cores (ARM64=no for amd64 alone)
+	@tools/reproduce $(BUILD) $(BUILD)/reproduce
+	@$(if $(filter no,$(ARM64)),,tools/reproduce $(BUILD)/arm64 $(BUILD)/reproduce $(BUILD)/sysroot-arm64)
 
 check: deps  ## the tests of the pure parts under asan-ubsan, and fuzzing (FUZZ_SECONDS=15 each)
 	@tools/install-packages tools/packages-check.txt
