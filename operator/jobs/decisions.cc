@@ -232,7 +232,8 @@ void Decisions::on(const sched::StateChange& change, JobRecord& job) {
 void Decisions::hold_array(JobRecord& array, const std::string& reason) {
   if (array.request->hold || array.wanted().held) return;
   const auto held = std::ranges::count_if(
-      array.array->tasks, [](const auto& each) { return each.second->wanted().held.has_value(); });
+      array.array->tasks,
+      [](const auto& each) { return std::as_const(*each.second).wanted().held.has_value(); });
   if (held < kHeldTasksMax) return;
   array.wanted().held = kube::JobHeld{reason};
   parts_.jobs.mark(array, WriteUrgency::kUrgent);

@@ -316,7 +316,8 @@ JobRecord* JobBook::find(sched::JobId id) {
 std::int64_t JobBook::highest_id() const {
   std::int64_t id = 0;
   for (const auto& [uid, job] : jobs_) {
-    id = std::max({id, job->id.number(), job->wanted().job_id.value_or(0)});
+    const kube::JobStatus& wanted = std::as_const(*job).wanted();
+    id = std::max({id, job->id.number(), wanted.job_id.value_or(0)});
   }
   for (const auto& [uid, job] : finished_) id = std::max(id, job.id.number());
   return id;
@@ -324,7 +325,9 @@ std::int64_t JobBook::highest_id() const {
 
 std::int64_t JobBook::highest_term() const {
   std::int64_t term = 0;
-  for (const auto& [uid, job] : jobs_) term = std::max(term, job->wanted().term.value_or(0));
+  for (const auto& [uid, job] : jobs_) {
+    term = std::max(term, std::as_const(*job).wanted().term.value_or(0));
+  }
   for (const auto& [uid, job] : finished_) {
     term = std::max(term, job.object->status.term.value_or(0));
   }

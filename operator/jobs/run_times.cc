@@ -1,6 +1,7 @@
 #include "operator/jobs/run_times.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "api/wellknown.h"
 #include "operator/jobs/status_after.h"
@@ -79,11 +80,12 @@ void RunTimes::refresh(JobBook& jobs, const SchedulerDriver& scheduler, base::In
   shown_at_ = now;
   for (const std::string& uid : allocated_) {
     JobRecord* job = jobs.peek(uid);
-    if (job == nullptr || !job->is_allocated() || job->wanted().ending) continue;
+    if (job == nullptr || !job->is_allocated()) continue;
+    const kube::JobStatus& wanted = std::as_const(*job).wanted();
+    if (wanted.ending) continue;
     const auto view = scheduler.view(job->id);
     if (!view || !view->ready) continue;
-    const auto& shown = job->wanted().run_time;
-    if (shown && shown->elapsed == view->run_time) continue;
+    if (wanted.run_time && wanted.run_time->elapsed == view->run_time) continue;
     show_times(*job, scheduler, now);
     jobs.mark(*job, WriteUrgency::kInforms);
   }

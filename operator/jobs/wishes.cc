@@ -108,7 +108,7 @@ void Wishes::heed_task(JobRecord& task) {
 void Wishes::give_number(JobRecord& task) {
   JobRecord& array = parts_.jobs.array_of(task);
   const auto has_other_number = [&](const auto& each) {
-    const auto& number = each.second->wanted().job_id;
+    const auto& number = std::as_const(*each.second).wanted().job_id;
     return each.second == &task || (number && *number != array.id.number());
   };
   const bool is_last =

@@ -129,6 +129,8 @@ void ControlLoop::reconcile_until_quiet() {
       // A job that ended in this round may have been forgotten by another one's reconciliation.
       if (JobRecord* job = jobs_.peek(uid)) reconcile(*job);
       note_change(uid);
+      // An array would copy the entries of its tasks in each round.
+      if (JobRecord* job = jobs_.peek(uid); job != nullptr && !job->array) job->status.settle();
     }
   }
 }

@@ -62,11 +62,23 @@ class Mirror {
   // A mirror of an object that does not exist as far as is known.
   Mirror() = default;
   // Wanted is what is stored.
-  explicit Mirror(const T& object) : wanted_{object.*kPart} { take(object); }
+  explicit Mirror(const T& object) {
+    take(object);
+    wanted_.reset();
+  }
 
   // --- what should be stored ---
-  const Value& wanted() const { return wanted_; }
-  Value& wanted() { return wanted_; }  // to be marked
+  const Value& wanted() const { return wanted_ ? *wanted_ : *stored_; }
+  // To be marked. A reference is valid until settle(). Cost: a copy, after settle().
+  Value& wanted() {
+    keep_wanted();
+    return *wanted_;
+  }
+  // Keeps what is wanted as what is stored, if that is the same: most objects are as they should
+  // be most of the time.
+  void settle() {
+    if (wanted_ && *wanted_ == *stored_) wanted_.reset();
+  }
   void mark(WriteUrgency how) { urgency_ = std::max(urgency_, how); }
   // For a value of which each difference is a commit point: whether there is one.
   void set_differs(bool differs) {
@@ -107,7 +119,10 @@ class Mirror {
     gone_in_flight_ = is_in_flight();
   }
   // Exactly this is stored, whatever its encoding rounds.
-  void know_stored(Value value) { stored_ = std::make_shared<const Value>(std::move(value)); }
+  void know_stored(Value value) {
+    keep_wanted();
+    stored_ = std::make_shared<const Value>(std::move(value));
+  }
 
   // --- the write ---
   bool is_in_flight() const { return attempts_.is_under_way(); }
@@ -190,7 +205,11 @@ class Mirror {
     static const auto kNothing = std::make_shared<const Value>();
     return kNothing;
   }
+  void keep_wanted() {
+    if (!wanted_) wanted_ = std::make_unique<Value>(*stored_);
+  }
   void take(const T& object) {
+    keep_wanted();
     key_ = kube::key_of(object.metadata);
     uid_ = object.metadata.uid;
     version_ = object.metadata.resource_version;
@@ -202,7 +221,7 @@ class Mirror {
   std::string uid_, version_;
   bool exists_ = false;
   std::shared_ptr<const Value> stored_ = nothing();  // never null
-  Value wanted_{};
+  std::unique_ptr<Value> wanted_;                    // null: as it is stored
   WriteUrgency urgency_ = WriteUrgency::kClean;
   WriteUrgency in_flight_ = WriteUrgency::kClean;  // of the write under way
   bool gone_in_flight_ = false;                    // a watch showed the deletion during the write

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "api/node_timetable.h"
 #include "api/qos.h"
 
@@ -188,6 +190,31 @@ TEST(Mirror, AWatchIsHeardWhenItIsNewerAndNoWriteIsUnderWay) {
   auto busy = writing();
   EXPECT_FALSE(busy.saw(qos("99", 2)));
   EXPECT_EQ(busy.version(), "7");
+}
+
+// It is kept once then, and each of the two changes without the other.
+TEST(Mirror, WhatIsStoredAsItIsWantedIsKeptOnce) {
+  StatusMirror<kube::Qos> mirror{qos("7", 1)};
+  const auto& fixed = std::as_const(mirror);
+  EXPECT_EQ(&fixed.wanted(), &fixed.stored());
+  EXPECT_TRUE(mirror.saw(qos("8", 2)));
+  EXPECT_EQ(fixed.wanted().running, 1) << "what another writer has stored is not wanted";
+  mirror.settle();
+  EXPECT_EQ(fixed.wanted().running, 1) << "and differs still";
+
+  auto written = writing();
+  written.settle();
+  EXPECT_EQ(written.stored().running, 1);
+  (void)written.answered(qos("8", 5), Error{}, kMirrorAt);
+  written.settle();
+  EXPECT_EQ(&std::as_const(written).wanted(), &written.stored());
+  written.wanted().running = 6;
+  EXPECT_EQ(written.stored().running, 5);
+
+  written.wanted().running = 5;
+  written.settle();
+  written.know_stored(qos("8", 4).status);
+  EXPECT_EQ(std::as_const(written).wanted().running, 5);
 }
 
 // The rest between two writes that only inform counts from there. Other writes do not count, so

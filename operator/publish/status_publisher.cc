@@ -59,7 +59,7 @@ void show_failed_twins(const ArrayRecord& record, std::vector<kube::DependencySt
     if (of_array[i].type != kube::DependencyType::kAfterCorr) continue;
     std::vector<int> failed;
     for (const auto& [number, task] : record.tasks) {
-      const auto& terms = task->wanted().dependency;
+      const auto& terms = std::as_const(*task).wanted().dependency;
       const bool waits = !task->is_final() && !task->is_allocated() && i < terms.size();
       if (waits && terms[i].state == kube::DependencyState::kFailed) failed.push_back(number);
     }
@@ -307,11 +307,12 @@ void StatusPublisher::gather_tasks(JobRecord& array, base::Instant now) {
   std::size_t told = 0;
   for (const auto& [number, task] : record.tasks) {
     const bool is_said = may_say_now(*task, now);
+    const kube::JobStatus& status =
+        is_said ? std::as_const(*task).wanted() : task->status.stored();
     if (is_said) {
       task->status.begin(now);
-      record.in_flight[task->uid] = task->wanted();
+      record.in_flight[task->uid] = status;
     }
-    const kube::JobStatus& status = is_said ? task->wanted() : task->status.stored();
     if (status.state && kube::is_final(*status.state)) {
       record.note_outcome(number, task_outcome_of(state_of(*status.state)));
       record.exit_code = std::max(record.exit_code, status.exit_code.value_or(0));
