@@ -116,6 +116,11 @@ std::optional<std::string> Dependencies::refused(const JobRequest& request) cons
     }
     follow(term);
   }
+  // Without a job that waits for it there is no circle. So a chain that is submitted job by job is
+  // not walked along each time.
+  const JobId whole = request.id.array();
+  const auto waiter = edges_.lower_bound(Edge{whole, JobId{0}, 0});
+  if (waiter == edges_.end() || std::get<0>(*waiter).array() != whole) return std::nullopt;
   while (!ahead.empty()) {
     const Job* job = books_.find(ahead.back());
     // A task that waits as its array waits for what that waits for.

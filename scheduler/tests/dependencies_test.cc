@@ -182,6 +182,25 @@ TEST_F(Dependencies, MakeNoCircles) {
   EXPECT_TRUE(runs(2));
 }
 
+// One task may wait for what another one is waited for.
+TEST_F(Dependencies, MakeNoCirclesThroughArrays) {
+  submit(job(1, 4));
+  JobRequest array = job(2, 1);
+  array.array.emplace().tasks.insert(0, 3);
+  submit(array);
+  const JobId third = JobId::of_task(JobId{2}, 3);
+  submit(waiting(3, {{.kind = DependencyKind::kAfterOk, .job = third}}));
+  array.dependency.terms = {term(DependencyKind::kAfterAny, 3)};
+  const auto refusal = [&](JobId id) {
+    array.id = id;
+    return driver.scheduler().refused_dependency(array);
+  };
+  const std::string circle = "job 3 waits for this job, so this job cannot wait for it";
+  EXPECT_EQ(refusal(JobId{2}), circle);
+  EXPECT_EQ(refusal(third), circle);
+  EXPECT_EQ(refusal(JobId::of_task(JobId{2}, 1)), std::nullopt);
+}
+
 TEST_F(Dependencies, ChangeWhileTheyWait) {
   submit(job(1, 1));
   submit(waiting(2, {term(DependencyKind::kAfterOk, 1)}));
