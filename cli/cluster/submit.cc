@@ -256,25 +256,6 @@ kube::DependencyType type_of(sched::DependencyKind kind) {
   return kube::DependencyType::kSingleton;
 }
 
-// Translates --dependency; nullopt if there is none.
-std::optional<kube::JobDependency> dependency_of(const sched::Dependency& asked) {
-  if (asked.terms.empty()) return std::nullopt;
-  kube::JobDependency dependency;
-  if (asked.any) dependency.match = kube::DependencyMatch::kAny;
-  if (asked.kill_invalid) {
-    dependency.if_never_satisfied =
-        *asked.kill_invalid ? kube::NeverSatisfied::kCancel : kube::NeverSatisfied::kWait;
-  }
-  for (const sched::DependencyTerm& term : asked.terms) {
-    kube::DependencyTerm& one = dependency.terms.emplace_back();
-    one.type = type_of(term.kind);
-    if (term.kind != sched::DependencyKind::kSingleton) one.job_id = term.job.number();
-    one.task = term.job.task();
-    if (term.delay > base::Duration{0}) one.delay = term.delay;
-  }
-  return dependency;
-}
-
 // Translates --array; nullopt if there is none.
 std::optional<kube::JobArray> array_of(const std::optional<sched::ArrayRequest>& asked) {
   if (!asked) return std::nullopt;
@@ -612,6 +593,24 @@ std::vector<kube::JobDevice> devices_of(const sched::Devices& devices) {
     all.push_back({each.kind.name, each.kind.type, each.count});
   }
   return all;
+}
+
+std::optional<kube::JobDependency> dependency_of(const sched::Dependency& asked) {
+  if (asked.terms.empty()) return std::nullopt;
+  kube::JobDependency dependency;
+  if (asked.any) dependency.match = kube::DependencyMatch::kAny;
+  if (asked.kill_invalid) {
+    dependency.if_never_satisfied =
+        *asked.kill_invalid ? kube::NeverSatisfied::kCancel : kube::NeverSatisfied::kWait;
+  }
+  for (const sched::DependencyTerm& term : asked.terms) {
+    kube::DependencyTerm& one = dependency.terms.emplace_back();
+    one.type = type_of(term.kind);
+    if (term.kind != sched::DependencyKind::kSingleton) one.job_id = term.job.number();
+    one.task = term.job.task();
+    if (term.delay > base::Duration{0}) one.delay = term.delay;
+  }
+  return dependency;
 }
 
 // 1. Options up to the first word that is none, or "--": submit's own, kubectl's, and sbatch's.

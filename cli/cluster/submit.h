@@ -10,6 +10,7 @@
 #include "cli/cluster/pod_options.h"
 #include "cli/cluster/session.h"
 #include "cli/program.h"
+#include "scheduler/model/dependency.h"
 #include "slurm/sbatch.h"
 
 namespace cli {
@@ -54,6 +55,9 @@ struct SubmitRequest {
 
 // Reads the script, if there is one: its #SBATCH lines first, then the command line's options.
 base::Result<SubmitRequest> read_submit(const SubmitArguments& arguments, slurm::Now now);
+
+// Translates --dependency; nullopt if there is none.
+std::optional<kube::JobDependency> dependency_of(const sched::Dependency& asked);
 
 // kInvalidArgument: an option that the Job API has no field for.
 base::Result<kube::Job> job_object(const SubmitRequest& request, const std::string& ns);

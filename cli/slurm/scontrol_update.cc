@@ -5,6 +5,8 @@
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
 
 #include "api/annotations.h"
 #include "api/array_status.h"
@@ -25,6 +27,7 @@
 #include "kube/api/node.h"
 #include "kube/api/time_format.h"
 #include "slurm/array.h"
+#include "slurm/dependency.h"
 #include "slurm/gres.h"
 #include "slurm/hostlist.h"
 #include "slurm/licenses.h"
@@ -138,6 +141,16 @@ base::Status set_sharing(JobChange& change, const std::string& text) {
   if (!yes) return yes.error();
   change.job.spec.placement.sharing =
       *yes ? kube::JobSharing::kOverSubscribe : kube::JobSharing::kNode;
+  return {};
+}
+
+// SOURCE: nothing, or 0, takes the dependency away.
+base::Status set_dependency(JobChange& change, const std::string& text) {
+  const auto asked = slurm::parse_dependency("Dependency", text == "0" ? "" : text);
+  if (!asked) return base::invalid_argument(asked.error().message);
+  auto& dependency = change.job.spec.dependency;
+  const auto before = std::exchange(dependency, dependency_of(*asked));
+  if (dependency && before) dependency->if_never_satisfied = before->if_never_satisfied;
   return {};
 }
 
@@ -280,6 +293,7 @@ constexpr std::array kJobFields = {
                if (!c.job.spec.array) return base::invalid_argument("Invalid job id specified");
                return set_count(c.job.spec.array->parallelism, "ArrayTaskThrottle", text, 0);
              }},
+    JobField{"Dependency", Until::kStart, set_dependency},
     JobField{"OverSubscribe", Until::kStart, set_sharing},
     JobField{"Shared", Until::kStart, set_sharing},
     JobField{"Requeue", Until::kEnd,
@@ -306,6 +320,50 @@ nlohmann::json merge_patch(const nlohmann::json& from, const nlohmann::json& to)
   return patch;
 }
 
+// Returns the numbers of the jobs that the job still waits for.
+std::vector<std::int64_t> waited_for(const kube::Job& job) {
+  std::vector<std::int64_t> numbers;
+  const auto& terms = job.status.dependency;
+  const bool any =
+      job.spec.dependency && job.spec.dependency->match == kube::DependencyMatch::kAny;
+  const auto is_met = [](const kube::DependencyStatus& term) {
+    return term.state == kube::DependencyState::kFulfilled;
+  };
+  if (any && std::ranges::any_of(terms, is_met)) return numbers;
+  for (const kube::DependencyStatus& term : terms) {
+    if (term.state == kube::DependencyState::kUnfulfilled && term.job_id) {
+      numbers.push_back(*term.job_id);
+    }
+  }
+  return numbers;
+}
+
+// The operator refuses a circle as well, but says so when this command has ended. Without a list it
+// has the word. Jobs of other namespaces are not waited for.
+base::Status check_circle(const Session& session, const kube::Job& job,
+                          const kube::JobDependency& dependency) {
+  const auto all = session.client.list<kube::Job>({.ns = job.metadata.ns});
+  if (!all) return {};
+  std::map<std::int64_t, const kube::Job*> jobs;
+  for (const kube::Job& each : all->items) {
+    if (each.status.job_id) jobs[*each.status.job_id] = &each;
+  }
+  std::vector<std::int64_t> ahead;
+  for (const kube::DependencyTerm& term : dependency.terms) {
+    if (term.job_id) ahead.push_back(*term.job_id);
+  }
+  std::set<std::int64_t> seen;
+  while (!ahead.empty()) {
+    const std::int64_t number = ahead.back();
+    ahead.pop_back();
+    if (number == job.status.job_id) return base::invalid_argument("Circular job dependency");
+    const auto found = jobs.find(number);
+    if (found == jobs.end() || !seen.insert(number).second) continue;
+    for (const std::int64_t next : waited_for(*found->second)) ahead.push_back(next);
+  }
+  return {};
+}
+
 // SOURCE: slurmctld's sentences, each with the job's number behind it.
 base::Status check_job(const Session& session, const kube::Job& before, const JobChange& change) {
   const auto partitions = session.client.list<kube::Partition>();
@@ -322,6 +380,11 @@ base::Status check_job(const Session& session, const kube::Job& before, const Jo
   if (change.job.spec.resources.devices != before.spec.resources.devices &&
       !check_devices(session, change.job)) {
     return base::invalid_argument("Invalid generic resource (gres) specification");
+  }
+  const auto& dependency = change.job.spec.dependency;
+  if (dependency && dependency != before.spec.dependency) {
+    const base::Status no_circle = check_circle(session, before, *dependency);
+    if (!no_circle) return no_circle;
   }
   const kube::JobSchedule& now = change.job.spec.schedule;
   const bool has_names =

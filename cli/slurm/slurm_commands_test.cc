@@ -951,6 +951,45 @@ TEST_F(SlurmNodes, ScontrolChangesPartitions) {
   EXPECT_EQ(slurm("scontrol", {"show", "partition", "nosuch"}).code, kExitFailed);
 }
 
+// A job that waits gets another dependency, or none; what becomes of it if that can never be stays.
+TEST_F(SlurmCommands, ScontrolUpdateChangesWhatAJobWaitsFor) {
+  using Terms = std::vector<kube::DependencyTerm>;
+  for (std::int64_t number = 7; number <= 9; ++number) {
+    kube::JobSpec spec;
+    kube::JobStatus status{.state = kube::JobState::kPending, .job_id = number};
+    if (number > 7) {
+      spec.dependency.emplace().if_never_satisfied = kube::NeverSatisfied::kCancel;
+      spec.dependency->terms = {{.job_id = number - 1}};
+      status.dependency = {{.job_id = number - 1}};
+    }
+    add_job("team-b", "waits-" + std::to_string(number), spec, status);
+  }
+  const auto update = [&](const std::string& job, const std::string& text) {
+    return slurm("scontrol", {"update", "JobId=" + job, "Dependency=" + text}).err;
+  };
+  const auto spec = [&](const std::string& job) {
+    return client_.get<kube::Job>({.ns = "team-b", .name = "waits-" + job})->spec;
+  };
+  EXPECT_EQ(update("7", "afterok:9"), "Circular job dependency for job 7\n");
+  EXPECT_EQ(update("7", "after:7"), "Circular job dependency for job 7\n");
+  EXPECT_THAT(update("7", "afterwards:9"), HasSubstr("there is no kind of dependency"));
+  EXPECT_FALSE(spec("7").dependency);
+  EXPECT_EQ(update("7", "afterany:5?after:6+2"), "");
+  EXPECT_EQ(spec("7").dependency->match, kube::DependencyMatch::kAny);
+  EXPECT_EQ(spec("7").dependency->terms,
+            (Terms{{.type = kube::DependencyType::kAfterAny, .job_id = 5},
+                   {.type = kube::DependencyType::kAfter,
+                    .job_id = 6,
+                    .delay = std::chrono::minutes{2}}}));
+  EXPECT_EQ(update("9", "afterok:7"), "") << "by another way than before";
+  EXPECT_EQ(spec("9").dependency->terms, (Terms{{.job_id = 7}}));
+  EXPECT_EQ(spec("9").dependency->if_never_satisfied, kube::NeverSatisfied::kCancel);
+  EXPECT_EQ(update("9", "0"), "");
+  EXPECT_FALSE(spec("9").dependency);
+  EXPECT_EQ(update("8", ""), "");
+  EXPECT_FALSE(spec("8").dependency);
+}
+
 TEST_F(SlurmCommands, ScontrolUpdateChangesWhatTheApiCanChange) {
   kube::Partition partition;
   partition.metadata.name = "main";
