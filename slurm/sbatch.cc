@@ -305,6 +305,13 @@ struct SbatchOptionActions {
     return {};
   }
 
+  // SOURCE: recorded (session job_name_empty): a job may have an empty name.
+  static base::Status job_name(Self self, Text, Text value, bool) {
+    self.options_.request.name = value;
+    self.options_.has_empty_name = value.empty();
+    return {};
+  }
+
   // A limit is always set, also for UNLIMITED: without one the partition's default would apply.
   template <std::optional<base::Duration> sched::JobRequest::*field>
   static base::Status limit(Self self, Text name, Text value, bool) {
@@ -600,7 +607,7 @@ constexpr std::array kOptions = {
     Option{"qos", 'q', Takes::kValue, A::word<&R::qos>},
     Option{"requeue", 0, Takes::kNothing, A::requeue<true>},
     Option{"no-requeue", 0, Takes::kNothing, A::requeue<false>},
-    Option{"job-name", 'J', Takes::kValue, A::word<&R::name>},
+    Option{"job-name", 'J', Takes::kValue, A::job_name},
     Option{"account", 'A', Takes::kValue, A::account},
     Option{"chdir", 'D', Takes::kValue, A::text_of<&BatchOptions::working_directory>},
     Option{"wrap", 0, Takes::kValue, A::text_of<&BatchOptions::wrap>},
@@ -716,9 +723,9 @@ base::Result<const Option*> find_long(std::string_view name) {
 
 // SOURCE: recorded: with an empty value these are as if they were not there.
 bool says_nothing(const Option& option, std::string_view value) {
-  constexpr std::array<std::string_view, 12> kMayBeEmpty = {
-      "job-name", "comment", "constraint", "dependency", "exclude", "array",
-      "licenses", "qos",     "account",    "chdir",      "export",  "reservation"};
+  constexpr std::array<std::string_view, 11> kMayBeEmpty = {
+      "comment", "constraint", "dependency", "exclude", "array",      "licenses",
+      "qos",     "account",    "chdir",      "export",  "reservation"};
   return value.empty() && std::ranges::find(kMayBeEmpty, option.name) != kMayBeEmpty.end();
 }
 

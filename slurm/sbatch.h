@@ -38,6 +38,7 @@ struct BatchOptions {
   std::optional<std::string> input;
   std::optional<bool> appends;         // --open-mode=append
   std::optional<std::string> exports;  // --export
+  bool has_empty_name = false;         // --job-name=, which replaces the script's name
   std::string comment;                 // --comment
   std::string dependency;              // --dependency, as it was written
   // Variables for the script with options as written: SLURM_GPUS_PER_TASK and the like.
@@ -101,9 +102,9 @@ class SbatchReader {
   std::optional<int> min_nodes_;
   std::optional<int> max_nodes_;
   bool reads_variables_ = false;
-  std::optional<MemoryOption> memory_per_node_;  // --mem
-  std::optional<MemoryOption> memory_per_cpu_;   // --mem-per-cpu
-  bool cpus_given_ = false;                      // --cpus-per-task
+  std::optional<MemoryOption> memory_per_node_;      // --mem
+  std::optional<MemoryOption> memory_per_cpu_;       // --mem-per-cpu
+  bool cpus_given_ = false;                          // --cpus-per-task
   std::optional<std::int64_t> tasks_per_node_info_;  // the product of -B
   DeviceOptions devices_;
 };

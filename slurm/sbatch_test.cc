@@ -477,6 +477,9 @@ TEST(Sbatch, AnEmptyValueSaysNothing) {
       "--job-name= -C '' --dependency= --exclude= --array= --licenses= --qos= --account= --chdir= "
       "--export= --comment= --reservation=";
   EXPECT_EQ(read(line), sched::JobRequest{});
+  EXPECT_TRUE(read_sbatch_line(line, kNow)->has_empty_name);
+  EXPECT_FALSE(read_sbatch_line("--job-name= -J a", kNow)->has_empty_name);
+  EXPECT_TRUE(read_sbatch_line("-J a --job-name=", kNow)->has_empty_name);
   for (const char* one : {"--partition=", "--nodelist=", "--begin=", "--ntasks=", "--gres="}) {
     EXPECT_NE(refusal(one), "") << one;
   }

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "api/annotations.h"
 #include "api/device_resources.h"
 #include "api/job_size.h"
 #include "cli/cluster/after_submit.h"
@@ -738,6 +739,9 @@ base::Result<kube::Job> job_object(const SubmitRequest& request, const std::stri
   // The API server adds five random characters, so the same script can be submitted again and
   // again.
   job.metadata.generate_name = object_name(request.name) + "-";
+  if (request.options.has_empty_name) {
+    job.metadata.annotations[std::string{kube::kAnnotationName}] = "";
+  }
   job.spec = job_spec(asked);
   // SOURCE: recorded: GPUs that follow from the number of tasks alone are not shown as asked for.
   if (asked.per_gpu.tasks > 0 && !request.options.variables.contains("SLURM_GPUS")) {

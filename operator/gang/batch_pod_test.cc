@@ -116,6 +116,13 @@ TEST(BatchPod, VariablesOfTheUserAreLines) {
   EXPECT_EQ(all.at("KUBEGANG_ENVIRONMENT_0"), "A=x\\ny\nB=c:\\\\n\nC=\n");
 }
 
+// SOURCE: recorded (session job_name_empty); the annotation is how a name is changed, too.
+TEST(BatchPod, AJobMayHaveAnEmptyName) {
+  kube::Job job = script_job({{"script", "#!/bin/sh\n"}, {"name", "run.sh"}});
+  job.metadata.annotations["kubegang.io/name"] = "";
+  EXPECT_EQ(variables(pod_of(job, 0)).at("SLURM_JOB_NAME"), "");
+}
+
 // SOURCE: what sbatch 22.05 gives a script (recorded).
 TEST(BatchPod, HasTheVariablesOfSbatch) {
   const auto all = variables(pod_of(
