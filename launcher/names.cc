@@ -111,6 +111,9 @@ bool is_command(std::string_view name) {
 int run_command(const std::string& name, std::span<const std::string> arguments) {
   const bool shows = name == "scontrol" && arguments.size() >= 2 && arguments[0] == "show";
   const std::string what = shows ? arguments[1] : "";
+  if (what.starts_with("host") && arguments.size() > 3) {
+    return refuse(name, "too many arguments for keyword:show");
+  }
   if (what == "hostnames" || what == "hostname") {
     const char* own = std::getenv("SLURM_JOB_NODELIST");
     if (arguments.size() > 2) return show_hostnames(arguments[2]);

@@ -77,7 +77,11 @@ class Splitter {
         waiting.push_back(part(task, rest(wish_for(task))));
       }
     }
-    if (view == ArrayView::kJoined && waiting.size() > 1) waiting = {joined(waiting)};
+    if (view == ArrayView::kJoined && waiting.size() > 1) {
+      waiting = {joined(waiting)};
+    } else if (view == ArrayView::kJoined && waiting.size() == 1) {
+      waiting.front().array->is_rest = is_whole(outcomes, *waiting.front().job);
+    }
     std::ranges::move(others, std::back_inserter(waiting));
     return waiting;
   }
@@ -91,6 +95,16 @@ class Splitter {
     std::optional<std::int32_t> nice;
     friend auto operator<=>(const Wish&, const Wish&) = default;
   };
+
+  // SOURCE: recorded: once a task has been set apart, the last one is a job of its own, too. One
+  // that was left by scancel, or that was always alone, stays the array.
+  bool is_whole(const kube::TaskOutcomes& outcomes, const kube::Job& last) const {
+    const auto rest = rest_.find(Wish{});
+    const bool has_started = !status_.tasks.empty() ||
+                             outcomes.count(kube::TaskOutcome::kSucceeded) > 0 ||
+                             outcomes.count(kube::TaskOutcome::kFailed) > 0;
+    return !has_started && rest != rest_.end() && rest->second.get() == &last;
+  }
 
   JobPart part(int task, std::shared_ptr<const kube::Job> job) const {
     return {.job = std::move(job), .array = ArrayPart{number(), {task}, throttle_}};
@@ -231,7 +245,8 @@ std::string shortened_tasks(const std::vector<int>& tasks) {
 
 std::string task_text(const ArrayPart& part) {
   std::string text = shortened_tasks(part.tasks);
-  if (part.tasks.size() > 1 && part.throttle) text += "%" + std::to_string(*part.throttle);
+  const bool is_list = part.tasks.size() > 1 || part.is_rest;
+  if (is_list && part.throttle) text += "%" + std::to_string(*part.throttle);
   return text;
 }
 
@@ -239,7 +254,7 @@ std::string job_label(std::int64_t id, const std::optional<ArrayPart>& part) {
   if (!part) return std::to_string(id);
   const std::string tasks = task_text(*part);
   return std::to_string(part->array_id) +
-         (part->tasks.size() == 1 ? "_" + tasks : "_[" + tasks + "]");
+         (part->tasks.size() == 1 && !part->is_rest ? "_" + tasks : "_[" + tasks + "]");
 }
 
 std::string short_job_label(std::int64_t id, const std::optional<ArrayPart>& part) {

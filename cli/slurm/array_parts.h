@@ -18,6 +18,7 @@ struct ArrayPart {
   std::int64_t array_id = 0;
   std::vector<int> tasks;         // ascending, one at least
   std::optional<int> throttle{};  // %N
+  bool is_rest = false;           // shown as a list, of one task, too
 };
 
 // A job as it is, or a part of an array as a job of its own: its status is that of the part. Parts

@@ -157,5 +157,22 @@ TEST(TaskWishes, ThatAreAlikeAreOneEntry) {
   EXPECT_EQ(entries[2].cancel, true);
 }
 
+// Session array_last.
+TEST(ArrayParts, TheLastTaskIsAListUntilOneWasSetApart) {
+  const auto label = [](const std::string& tasks, const std::string& cancelled,
+                        const std::string& failed) {
+    kube::Job job;
+    job.spec.array = kube::JobArray{.tasks = tasks, .parallelism = 2};
+    job.status.job_id = 1001;
+    job.status.array.emplace().cancelled = cancelled;
+    job.status.array->failed = failed;
+    const auto parts = array_parts({job}, ArrayView::kJoined, false);
+    return parts.size() == 1 ? job_label(1001, parts[0].array) : "";
+  };
+  EXPECT_EQ(label("5", "", ""), "1001_[5%2]");
+  EXPECT_EQ(label("1-3", "1,3", ""), "1001_[2%2]");
+  EXPECT_EQ(label("1-3", "3", "1"), "1001_2");
+}
+
 }  // namespace
 }  // namespace cli

@@ -51,16 +51,27 @@ const PartitionDefaults* partition_of(const kube::Job& job,
   return found == partitions.end() ? nullptr : &*found;
 }
 
+// SOURCE: recorded: a job that was canceled while it waited keeps the reason.
+// Returns "" for one that its object does not say.
+std::string reason_before_cancel(const kube::Job& job) {
+  if (job.spec.control.hold.value_or(false)) return "JobHeldUser";
+  if (job.status.reason == "DependencyNeverSatisfied") return job.status.reason;
+  const bool depends = std::ranges::any_of(job.status.dependency, [](const auto& term) {
+    return term.state == kube::DependencyState::kUnfulfilled;
+  });
+  if (depends) return "Dependency";
+  const auto& begin = job.spec.schedule.begin_time;
+  return begin && job.status.end_time && *begin > *job.status.end_time ? "BeginTime" : "";
+}
+
 // SOURCE: slurmctld shows such a reason for a script that a signal has ended, too.
 std::string reason_of(const kube::Job& job, const std::string& state_code, int exit_signal) {
   if (state_code == "F") return exit_signal != 0 ? "JobLaunchFailure" : "NonZeroExitCode";
   if (state_code == "TO") return "TimeLimit";
-  // SOURCE: a job that was canceled while it was held keeps the reason.
-  const bool was_held = state_code == "CA" && !job.status.start_time;
-  if (was_held && job.spec.control.hold.value_or(false)) return "JobHeldUser";
-  // A job that was canceled for its dependency keeps the reason.
-  const bool waits = state_code == "PD" || state_code == "S" ||
-                     (state_code == "CA" && job.status.reason == "DependencyNeverSatisfied");
+  if (state_code == "CA" && !job.status.start_time) {
+    if (const std::string why = reason_before_cancel(job); !why.empty()) return why;
+  }
+  const bool waits = state_code == "PD" || state_code == "S";
   return waits && !job.status.reason.empty() ? job.status.reason : "None";
 }
 

@@ -263,7 +263,10 @@ int show(const Scontrol& asked, const WithCluster& with_cluster, Output output) 
   if (const std::size_t equals = what.find('='); equals != std::string::npos) {
     which = what.substr(equals + 1);
     what.resize(equals);
+    if (asked.words.size() > 2) return fail(output, "too many arguments for keyword:show");
   }
+  if (asked.words.size() > 3) return fail(output, "too many arguments for keyword:show");
+  if (what == "hostname") what = "hostnames";
   if (what == "hostnames" || what == "hostlist" || what == "hostlistsorted") {
     const char* own = std::getenv("SLURM_JOB_NODELIST");
     if (which.empty() && what == "hostnames" && own != nullptr) which = own;

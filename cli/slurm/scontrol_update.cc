@@ -768,6 +768,9 @@ int update_partition(const Session& session, const std::string& name,
   return done ? kExitOk : fail(output, "slurm_update error: " + done.error().message);
 }
 
+// SOURCE: recorded: "Nice" without a value.
+constexpr const char* kNiceDefault = "100";
+
 // SOURCE: "TimeLimit+=5" is "TimeLimit=+5"; of other fields there is no such change.
 KeyValue change_of(const std::string& word, std::size_t equals) {
   KeyValue change{word.substr(0, equals), word.substr(equals + 1)};
@@ -790,6 +793,8 @@ int run_update(const Session& session, std::span<const std::string> words, Outpu
     if (equals == std::string::npos && i + 1 < words.size()) {
       changes.push_back({words[i], words[i + 1]});
       ++i;
+    } else if (equals == std::string::npos && same_word(words[i], "Nice")) {
+      changes.push_back({words[i], kNiceDefault});
     } else if (equals == std::string::npos) {
       return fail(output, unsupported({words[i], ""}).message);
     } else {

@@ -484,6 +484,8 @@ TEST_F(SlurmCommands, ShowGpusOfJobsAndTasks) {
 }
 
 TEST_F(SlurmCommands, HostlistsNeedNoCluster) {
+  EXPECT_EQ(slurm("scontrol", {"show", "hostname", "n[1-2]"}).out, "n1\nn2\n");
+  EXPECT_EQ(slurm("scontrol", {"show", "hostnames", "n1", "n2"}).code, kExitFailed);
   EXPECT_EQ(slurm("scontrol", {"show", "hostnames", "n[08-10],x"}).out, "n08\nn09\nn10\nx\n");
   EXPECT_EQ(slurm("scontrol", {"show", "hostlistsorted", "b2,a10,a9"}).out, "a[9-10],b2\n");
 }
@@ -690,6 +692,10 @@ TEST_F(SlurmArrays, AreShownAsSlurmShowsThem) {
   EXPECT_THAT(slurm("scontrol", {"show", "job", "1001_1"}).out,
               testing::AllOf(HasSubstr("ArrayTaskId=1 "), HasSubstr("JobState=FAILED"),
                              HasSubstr("ExitCode=3:0")));
+  const Ran no_task = slurm("squeue", {"-h", "-j", "1001_99"});
+  EXPECT_EQ(no_task.out + no_task.err, "") << "the job is there";
+  EXPECT_EQ(no_task.code, kExitOk);
+  EXPECT_EQ(slurm("squeue", {"-h", "-j", "77_1"}).code, kExitFailed);
   const Ran none = slurm("scontrol", {"show", "job", "1001_99"});
   EXPECT_EQ(none.out, "Job 1001_99 not found\n");
   EXPECT_EQ(none.code, kExitFailed);
@@ -988,6 +994,25 @@ TEST_F(SlurmCommands, ScontrolUpdateChangesWhatAJobWaitsFor) {
   EXPECT_FALSE(spec("9").dependency);
   EXPECT_EQ(update("8", ""), "");
   EXPECT_FALSE(spec("8").dependency);
+}
+
+TEST_F(SlurmCommands, ACanceledJobKeepsWhyItWaited) {
+  const base::Instant end = now();
+  const kube::JobStatus cancelled{.state = kube::JobState::kCancelled, .end_time = end};
+  kube::JobSpec later;
+  later.schedule.begin_time = end + std::chrono::hours{1};
+  kube::JobStatus one = cancelled;
+  one.job_id = 1;
+  add_job("team-b", "begins", later, one);
+  kube::JobStatus two = cancelled;
+  two.job_id = 2;
+  two.dependency = {{.type = kube::DependencyType::kAfterOk, .job_id = 9}};
+  add_job("team-b", "depends", later, two);
+  kube::JobStatus three = cancelled;
+  three.job_id = 3;
+  add_job("team-b", "plain", {}, three);
+  EXPECT_EQ(slurm("squeue", {"-h", "-t", "CA", "-S", "i", "-o", "%i %r"}).out,
+            "1 BeginTime\n2 Dependency\n3 None\n");
 }
 
 TEST_F(SlurmCommands, ScontrolUpdateChangesWhatTheApiCanChange) {

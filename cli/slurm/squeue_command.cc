@@ -655,7 +655,8 @@ base::Result<std::vector<JobPart>> parts_of(const Session& session, const Squeue
                                             const Caller& caller, const FollowedJobs* followed,
                                             Output output) {
   static const std::set<std::string> kNotEnded{"PD", "R", "S", "CG"};
-  const bool has_ended = options.all_states || !std::ranges::includes(kNotEnded, options.states);
+  const bool has_ended = options.all_states || options.jobs.size() == 1 ||
+                         !std::ranges::includes(kNotEnded, options.states);
   auto jobs = jobs_of(session, options, caller, followed, output);
   if (!jobs) return jobs.error();
   if (options.jobs.size() != 1) {
@@ -702,6 +703,11 @@ bool needs_partitions(const SqueueOptions& options, const std::string& sort_keys
   });
 }
 
+// SOURCE: recorded: the job must exist, but not the task of it.
+bool has_number(const JobWord& word, const JobFacts& facts) {
+  return word.id == facts.id || (facts.array && word.id == facts.array->array_id);
+}
+
 int show(const Session& session, const SqueueOptions& options, const Caller& caller,
          const FollowedJobs* followed, Output output) {
   const auto jobs = parts_of(session, options, caller, followed, output);
@@ -718,7 +724,7 @@ int show(const Session& session, const SqueueOptions& options, const Caller& cal
   bool is_known = options.jobs.size() != 1;
   for (const JobPart& job : *jobs) {
     JobFacts facts = facts_of(job, *partitions, now);
-    is_known = is_known || is_named(options.asked.front(), facts.id, facts.array);
+    is_known = is_known || has_number(options.asked.front(), facts);
     if (!is_shown(facts, options)) continue;
     if (options.jobs.size() != 1 || may_be_shown(*job.job, options, caller)) {
       all.push_back(std::move(facts));
