@@ -167,11 +167,13 @@ class Settling {
     const auto of = [&](const sched::Devices& devices) { return count_in(devices, all.kind); };
     if (const int on_node = of(request_.devices); on_node > 0) {
       const int nodes = all.count / on_node;
-      const bool fits = all.count % on_node == 0 && nodes >= request_.min_nodes &&
-                        (!request_.max_nodes || nodes <= *request_.max_nodes);
+      const bool fits =
+          nodes >= request_.min_nodes && (!request_.max_nodes || nodes <= *request_.max_nodes);
+      const std::string each = std::to_string(on_node) + " on each node";
+      if (all.count % on_node != 0) return refused(name + ": is not a multiple of " + each);
       if (!fits) {
-        return refused(name + ": --nodes times " + std::to_string(on_node) +
-                       " on each come to another number");
+        return refused(name + ": with " + each + " these are " + std::to_string(nodes) +
+                       " nodes, and --nodes asks for another number");
       }
       fix_nodes(nodes, request_);
     }

@@ -462,6 +462,9 @@ TEST(Sbatch, RefusesDevicesThatContradict) {
        "--gpu-bind \"map\": must be none, closest, single:N, per_task:N, map_gpu:LIST or "
        "mask_gpu:LIST"},
       {"-N3 --gpus=2", "--gpus 2: less than --nodes 3"},
+      {"--gpus=4 --gpus-per-node=3", "--gpus 4: is not a multiple of 3 on each node"},
+      {"-N2 --gpus=6 --gpus-per-node=2",
+       "--gpus 6: with 2 on each node these are 3 nodes, and --nodes asks for another number"},
       {"--gres=gpu:1 --gpus-per-node=2",
        "--gres and --gpus-per-node: ask for GPUs twice; leave one of them out"},
       {"-G1 -c2 --cpus-per-gpu=2", "--cpus-per-gpu and --cpus-per-task exclude each other"},
