@@ -429,6 +429,13 @@ TEST(Sbatch, UnitsOfANodeAreTasks) {
   EXPECT_EQ(tasks("-N2 -B 1:2:1"), 4);
   EXPECT_EQ(tasks("-B 1:2 -n3"), 3);
   EXPECT_EQ(tasks("--cores-per-socket=2"), std::nullopt);
+  EXPECT_EQ(tasks("-N1 --sockets-per-node=1"), 1);
+  EXPECT_EQ(tasks("-N2 --cores-per-socket=2"), 4);
+  EXPECT_EQ(tasks("-N1 --sockets-per-node=2 --cores-per-socket=3"), 6);
+  EXPECT_EQ(tasks("-N1-2 --cores-per-socket=2"), std::nullopt);
+  EXPECT_EQ(tasks("-N1 --cores-per-socket=2 -n1"), 1);
+  EXPECT_EQ(tasks("-N1 --cores-per-socket=2 --ntasks-per-node=1"), 1);
+  EXPECT_EQ(tasks("-N1"), std::nullopt);
 }
 
 // Variables of the options for the script, beside its devices.

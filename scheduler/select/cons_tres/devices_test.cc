@@ -74,12 +74,12 @@ TEST(Devices, SocketsThatAreAskedForBringDevices) {
   EXPECT_EQ(where({.tasks = 1, .sockets_per_node = 2, .gpus_per_socket = gpus(3)}), "");
 }
 
-// Recorded, struct_gres_cores: who says how many tasks there are asks for their CPUs alone.
+// Recorded, gres_structure: a node's structure says which nodes will do, and not what the job gets.
 TEST(Devices, OneTaskOnANodeOfTwoSocketsHasOneCore) {
   World w = nodes_with(1, 4);
   EXPECT_EQ(w.ask({.tasks = 1, .sockets_per_node = 2, .gres = gpus(1)}).where, "n1:4+gpu:1");
   EXPECT_EQ(w.ask({.tasks = 1, .sockets_per_node = 2}).where, "n1:0");
-  EXPECT_EQ(w.ask({.nodes = 1, .sockets_per_node = 2}).where, "n1:0,4");
+  EXPECT_EQ(w.ask({.nodes = 1, .sockets_per_node = 2}).where, "n1:0");
 }
 
 // R11.12: for each socket on which the job has cores.

@@ -113,13 +113,6 @@ void resolve_cpus(const JobRequest& asked, Shape& shape) {
     shape.node_cpus = std::max(shape.node_cpus, shape.given_cpus);
     shape.min_cpus = shape.min_nodes;
   }
-  // A bare request for a node's structure asks for its CPUs; one that says how many tasks it has
-  // does not (recorded, struct_gres_cores).
-  if (!asked.tasks && shape.min_cpus == shape.min_nodes) {
-    shape.min_cpus =
-        asked_product(shape.min_cpus, std::max(1, asked.threads_per_core.value_or(1)),
-                      std::max(1, shape.cores_per_socket), std::max(1, shape.sockets_per_node));
-  }
 }
 
 }  // namespace
