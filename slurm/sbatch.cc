@@ -894,6 +894,20 @@ base::Status SbatchReader::settle_memory(sched::JobRequest& request) const {
   return {};
 }
 
+// Returns how many tasks the sockets, cores and threads of a node ask for, if they do.
+// SOURCE: recorded (session units_tasks): -B asks for a task on each of the units of a node, and so
+// do --sockets-per-node and its kind with a number of nodes.
+std::optional<std::int64_t> SbatchReader::tasks_of_units() const {
+  if (tasks_per_node_info_ || !min_nodes_ || min_nodes_ != max_nodes_) return tasks_per_node_info_;
+  const sched::JobRequest& request = options_.request;
+  std::optional<std::int64_t> tasks;
+  for (const std::optional<int>& units :
+       {request.sockets_per_node, request.cores_per_socket, request.threads_per_core}) {
+    if (units) tasks = std::min<std::int64_t>(tasks.value_or(1) * *units, kCountMax);
+  }
+  return tasks;
+}
+
 // Settles what depends on several options, whatever order they came in.
 //
 // 1. Tasks follow from tasks per node.
@@ -919,19 +933,9 @@ base::Result<BatchOptions> SbatchReader::finish() const {
     }
     request.tasks = static_cast<int>(tasks);
   }
-  // SOURCE: recorded (session units_tasks): -B asks for a task on each of the units of a node, and
-  // so do --sockets-per-node and its kind with a number of nodes.
-  std::optional<std::int64_t> tasks_per_node = tasks_per_node_info_;
-  if (min_nodes_ && min_nodes_ == max_nodes_ && !tasks_per_node) {
-    for (const std::optional<int>& units :
-         {request.sockets_per_node, request.cores_per_socket, request.threads_per_core}) {
-      if (units)
-        tasks_per_node = std::min<std::int64_t>(tasks_per_node.value_or(1) * *units, kCountMax);
-    }
-  }
-  if (tasks_per_node && !request.tasks) {
+  if (const auto each = tasks_of_units(); each && !request.tasks) {
     request.tasks = static_cast<int>(
-        std::min(std::int64_t{request.min_nodes} * *tasks_per_node, std::int64_t{kCountMax}));
+        std::min(std::int64_t{request.min_nodes} * *each, std::int64_t{kCountMax}));
   }
   const bool has_all = request.nodes_given && tasks_given && request.tasks_per_node;
   if (has_all && *request.tasks > std::int64_t{*request.max_nodes} * *request.tasks_per_node) {

@@ -92,6 +92,7 @@ class SbatchReader {
   };
 
   base::Status settle_memory(sched::JobRequest& request) const;
+  std::optional<std::int64_t> tasks_of_units() const;
   base::Status add_long(std::span<const std::string> arguments, std::size_t& i);
   base::Status add_letters(std::span<const std::string> arguments, std::size_t& i);
   base::Status add_without_value(const SbatchOption& option, std::string_view name,

@@ -135,7 +135,9 @@ TEST_F(ClusterCommands, LicensesShowsWhatIsInUseAndWhoWaits) {
   tasks.array = kube::JobArray{.tasks = "0-3"};
   kube::ArrayStatus array{.counts = {.waiting = 2, .running = 2}};
   for (const int task : {0, 1, 2}) array.tasks.push_back({.task = task});
-  for (const std::size_t runs : {0U, 1U}) array.tasks[runs].allocation = kube::Allocation{};
+  for (const std::size_t runs : {0U, 1U}) {
+    array.tasks[runs].allocation = kube::Allocation{.hostlist = "n1", .nodes = 1};
+  }
   add_job("team-b", "array", tasks,
           {.state = kube::JobState::kRunning, .reason = "Licenses", .job_id = 5, .array = array});
   EXPECT_EQ(run({"licenses"}).out,

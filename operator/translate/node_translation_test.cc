@@ -138,7 +138,7 @@ TEST(NodeTranslation, TakesNothingNewWithoutAgentCordonedOrTainted) {
   EXPECT_EQ(translate_node({.node = &plain, .agent = &agent, .clock = kube::ClockPolicy::kRequire})
                 .spec.state,
             NodeState::kDrain);
-  // Its agent has to say that the clock is kept, of a node that needs one.
+  // The agent of a node that needs one has to say that the clock is kept.
   for (const bool is_kept : {true, false}) {
     auto says = ready_agent();
     says.conditions.push_back(
