@@ -1,13 +1,12 @@
 // The worked examples of slurm-semantics.md chapter 14 that need select/linear, with the
 // scheduler's own timing: slices on the grid of the epoch, ticks at multiples of 30 s.
-#include <algorithm>
+#include <map>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include <gtest/gtest.h>
 
-#include "scheduler/model/reason_names.h"
 #include "scheduler/testing/cluster_driver.h"
 
 namespace sched::testing {
@@ -198,16 +197,16 @@ TEST(SuspendPreemption, AJobBetweenTwoOfItsTurnsSaysThatItHasNone) {
   configuration.cluster.preempt_type = PreemptType::kPartitionPriority;
   configuration.cluster.preempt_mode = PreemptMode::kSuspend;
   Driver driver{configuration, one};
+  // The last cause of each job that was stopped, or stays stopped for another cause, since then.
   const auto suspends = [&] {
-    std::vector<std::string> all;
+    std::map<JobId, Reason> causes;
     for (const Decision& decision : driver.take_log()) {
       const auto* const suspend = std::get_if<Suspend>(&decision);
-      if (suspend == nullptr) continue;
-      all.push_back(to_string(suspend->job) + " " + std::string{name_of(suspend->cause)});
+      if (suspend != nullptr) causes[suspend->job] = suspend->cause;
     }
-    std::sort(all.begin(), all.end());
-    return all;
+    return causes;
   };
+  using Causes = std::map<JobId, Reason>;
   driver.step(at(1), Submit{job(1, 1, "low")});
   driver.run_until(at(2));
   driver.step(at(2), Submit{job(2, 1, "low")});
@@ -217,13 +216,13 @@ TEST(SuspendPreemption, AJobBetweenTwoOfItsTurnsSaysThatItHasNone) {
   driver.take_log();
   driver.step(at(70), Submit{job(3, 1, "high")});
   driver.run_until(at(80));
-  EXPECT_EQ(suspends(), (Names{"1 Preempted", "2 Preempted"}));
+  EXPECT_EQ(suspends(), (Causes{{JobId{1}, Reason::kPreempted}, {JobId{2}, Reason::kPreempted}}));
   driver.run_until(at(200));
-  EXPECT_EQ(suspends(), Names{}) << "said once";
+  EXPECT_EQ(suspends(), Causes{}) << "said once";
   driver.step(at(200), JobGone{JobId{3}, JobState::kCompleted, 0});
   driver.run_until(at(201));
-  const std::string waits = driver.view(1).state == JobState::kSuspended ? "1" : "2";
-  EXPECT_EQ(suspends(), Names{waits + " Timeslice"});
+  const JobId waits{driver.view(1).state == JobState::kSuspended ? 1 : 2};
+  EXPECT_EQ(suspends(), (Causes{{waits, Reason::kTimeslice}}));
 }
 
 // 14.11 a: FORCE:2 on all five nodes. The third job waits in the queue: it is not a third of the
