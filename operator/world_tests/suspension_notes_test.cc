@@ -74,7 +74,7 @@ TEST_F(SuspendedPods, SayNothingOfTurns) {
 // none to come, like the one that runs, so both say for what they stand still, until it has gone.
 TEST_F(SuspendedPods, SayThatTheirTurnDoesNotComeSinceAJobOfAHigherTierRuns) {
   world_.apply(gang_job("other", 5, ""));
-  world_.apply(partition("high", force("n[12-16]", {{"priorityTier", 9}})));
+  world_.apply(partition("high", force("n[12-16]", {{"priorityTier", 9}, {"default", false}})));
   world_.run_for(seconds{21});
   world_.apply(gang_job("urgent", 5, "", {{"partitions", nlohmann::json::array({"high"})}}));
   world_.run_for(seconds{40});
