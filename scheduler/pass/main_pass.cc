@@ -151,11 +151,11 @@ void MainPass::try_record(State& pass, const QueueRecord& record) {
   // 6. The partition's depth is reached.
   const int partition_depth = cluster_.parameters().queue.partition_job_depth;
   if (partition_depth > 0 && pass.tested_in[partition.index()]++ >= partition_depth) {
-    return wait_for_priority(job);
+    return wait_for_priority(pass, job);
   }
   // 7. The partition has failed. The nodes that a job has claimed are kept for it all the same: the
   //    job that failed may wait for just these, for example the victim itself, queued again.
-  if (pass.failed[partition.index()] && !job.claim) return wait_for_priority(job);
+  if (pass.failed[partition.index()] && !job.claim) return wait_for_priority(pass, job);
   // 8. Its deadline has passed.
   if (admission_.end_if_too_late(job, pass.now)) {
     pass.done.push_back(&job);
@@ -295,20 +295,37 @@ void MainPass::fail_partition(State& pass, const Job& job, PartitionIndex partit
 }
 
 // A specific reason is kept (R2.6).
-void MainPass::wait_for_priority(Job& job) {
+void MainPass::wait_for_priority(State& pass, Job& job) {
+  if (is_held_as_impossible(pass, job)) return;
   if (job.reason == Reason::kNone || job.reason == Reason::kResources) {
     books_.set_reason(job, Reason::kPriority, "jobs ahead of it wait for nodes of its partition");
   }
 }
 
+// Slurm says at submission if no nodes could ever hold a job. Here that is found when the job is
+// tried, so a new one with devices is tried on no nodes at all where its partition has failed: who
+// misspells a type is not to wait for the jobs ahead.
+bool MainPass::is_held_as_impossible(State& pass, Job& job) {
+  if (job.reason != Reason::kNone || !asks_for_devices(*job.request)) return false;
+  const std::vector<PartitionIndex> partitions = partitions_of(cluster_, *job.request);
+  if (partitions.size() != 1) return false;
+  const NodeSet none{cluster_.node_count()};
+  const auto count = static_cast<int>(cluster_.partition(partitions.front()).nodes_ranked.size());
+  StartAttempt::Answer answer =
+      attempt_.run(job, partitions.front(), {.nodes = none, .in_partition = count}, pass.now);
+  Never* const never = std::get_if<Never>(&answer.verdict);
+  if (never != nullptr) on(pass, job, partitions.front(), std::move(*never));
+  return never != nullptr;
+}
+
 // 7. for the jobs behind the point where the walk ended because all partitions had failed. Only
 // jobs without a specific reason get a new one, so it looks at those alone and not at the queue.
-void MainPass::wait_for_priority_behind(const State& pass) {
+void MainPass::wait_for_priority_behind(State& pass) {
   admission_.unexplained().forget_if([&](JobId id) {
     Job* const job = books_.find(id);
     const bool waits = job != nullptr && job->pending() && !job->queued.in.empty() && !job->held;
     if (waits && !pass.preempting.contains(id) && !pass.has_its_reason(*job)) {
-      wait_for_priority(*job);
+      wait_for_priority(pass, *job);
     }
     return !(waits && (job->reason == Reason::kNone || job->reason == Reason::kResources));
   });

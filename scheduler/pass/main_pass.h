@@ -81,8 +81,9 @@ class MainPass {
   std::optional<Refusal> needs_backfill(const Job& job, PartitionIndex partition) const;
   bool holds_up_no_other(State& pass, const Job& job) const;
   void fail_partition(State& pass, const Job& job, PartitionIndex partition);
-  void wait_for_priority(Job& job);
-  void wait_for_priority_behind(const State& pass);
+  void wait_for_priority(State& pass, Job& job);
+  void wait_for_priority_behind(State& pass);
+  bool is_held_as_impossible(State& pass, Job& job);
 
   const Cluster& cluster_;
   const NodeGroups& groups_;

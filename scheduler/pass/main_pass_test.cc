@@ -97,6 +97,19 @@ TEST(MainPass, AJobThatCanNeverRunIsHeldAndLeavesTheQueue) {
   EXPECT_TRUE(never.queued.in.empty());
 }
 
+// Slurm refuses it at submission, whoever waits ahead of it.
+TEST(MainPass, AJobWithDevicesThatNoNodeHasIsHeldBehindAFailedPartition) {
+  PassWorld world;
+  world.run(9, "abcd");
+  world.submit(1, 4);
+  JobRequest gpus = job(2, 1);
+  gpus.devices = {{.kind = {.name = "gpu", .type = "a100"}, .count = 1}};
+  Job& never = world.submit(gpus);
+  world.submit(3, 1);
+  EXPECT_EQ(world.after_pass(at(1)), "1 Resources, 2 BadConstraints, 3 Priority");
+  EXPECT_TRUE(never.queued.in.empty());
+}
+
 // R9.8: a limit lets the job wait with its own reason, and those behind it may start.
 TEST(MainPass, AJobOverALimitLetsOthersPass) {
   Configuration configuration = PassWorld::one_partition();
