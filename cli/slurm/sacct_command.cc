@@ -425,10 +425,10 @@ constexpr std::array kOptions = {
     WordOption{'\0', "noconvert", kNothing, kNoEffect},
     WordOption{'v', "verbose", kNothing, kNoEffect},
     WordOption{'T', "truncate", kNothing, "", "is not there yet"},
-    WordOption{'i', "nnodes", kValue, "", "is not there yet"},
-    WordOption{'I', "ncpus", kValue, "", "is not there yet"},
-    WordOption{'k', "timelimit-min", kValue, "", "is not there yet"},
-    WordOption{'K', "timelimit-max", kValue, "", "is not there yet"},
+    WordOption{'i', "nnodes", kValue, "only jobs on N nodes, or on N to M: N-M"},
+    WordOption{'I', "ncpus", kValue, "only jobs with N CPUs, or N to M: N-M"},
+    WordOption{'k', "timelimit-min", kValue, "only jobs with this time limit, or more with -K"},
+    WordOption{'K', "timelimit-max", kValue, "only jobs with at most this time limit"},
     WordOption{'F', "flags", kValue, "", "is not there yet"},
     WordOption{'R', "reason", kValue, "", "is not there yet"},
     WordOption{'C', "constraints", kValue, "", "is not there yet"},
@@ -464,6 +464,12 @@ struct SacctOptions {
   };
   std::vector<Asked> jobs;
   std::set<std::string> names, users, accounts, qos, partitions, nodes, states;
+  struct Counts {
+    std::int64_t min = 0;
+    std::int64_t max = 0;
+  };
+  std::optional<Counts> node_counts{}, cpu_counts{};
+  std::optional<base::Duration> limit_min{}, limit_max{};
   std::optional<base::Instant> from{}, until{};
   std::string context;
 };
@@ -503,6 +509,25 @@ base::Status set_time(std::optional<base::Instant>& field, const ReadOption& opt
   return {};
 }
 
+base::Status set_counts(const ReadOption& option, std::optional<SacctOptions::Counts>& counts) {
+  const std::size_t dash = std::min(option.value.find('-'), option.value.size());
+  const auto least = slurm::parse_integer(option.name, option.value.substr(0, dash), {.min = 0});
+  if (!least) return least.error();
+  counts = {*least, *least};
+  if (dash == option.value.size()) return {};
+  const auto most = slurm::parse_integer(option.name, option.value.substr(dash + 1), {.min = 0});
+  if (!most) return most.error();
+  counts->max = *most;
+  return {};
+}
+
+base::Status set_limit(const ReadOption& option, std::optional<base::Duration>& limit) {
+  const auto read = slurm::parse_limit(option.name, option.value);
+  if (!read) return read.error();
+  limit = *read;
+  return {};
+}
+
 base::Status apply(const ReadOption& option, SacctOptions& options) {
   const auto add = [&](std::set<std::string>& to) {
     for (std::string& word : list_of(option.value)) to.insert(std::move(word));
@@ -526,6 +551,10 @@ base::Status apply(const ReadOption& option, SacctOptions& options) {
   if (name == "long") return options.table.set_columns(kFields, kLong);
   if (name == "jobs") return add_jobs(option.value, options);
   if (name == "state") return add_states(option.value, options);
+  if (name == "nnodes") return set_counts(option, options.node_counts);
+  if (name == "ncpus") return set_counts(option, options.cpu_counts);
+  if (name == "timelimit-min") return set_limit(option, options.limit_min);
+  if (name == "timelimit-max") return set_limit(option, options.limit_max);
   if (name == "nodelist") {
     const auto nodes = slurm::expand_hostlist(option.value);
     if (!nodes) return nodes.error();
@@ -571,6 +600,18 @@ bool is_in(const JobFacts& facts, const TimeWindow& window, const std::set<std::
                          : overlaps(status.submit_time, std::nullopt);
 }
 
+bool is_within(const std::optional<SacctOptions::Counts>& counts, std::int64_t count) {
+  return !counts || (counts->min <= count && count <= counts->max);
+}
+
+// SOURCE: recorded: the least alone is the only one.
+bool has_limit(const JobFacts& facts, const SacctOptions& options) {
+  if (!options.limit_min && !options.limit_max) return true;
+  const auto most = options.limit_max ? options.limit_max : options.limit_min;
+  return facts.limit && *facts.limit >= options.limit_min.value_or(base::Duration{}) &&
+         *facts.limit <= *most;
+}
+
 bool is_shown(const JobFacts& facts, const SacctOptions& options, const Caller& caller) {
   const auto fits = [](const std::set<std::string>& wanted, const std::string& value) {
     return wanted.empty() || wanted.contains(value);
@@ -586,7 +627,9 @@ bool is_shown(const JobFacts& facts, const SacctOptions& options, const Caller& 
       options.jobs.empty() || std::ranges::any_of(options.jobs, [&](const auto& asked) {
         return is_named(asked.job, facts.id, facts.array);
       });
-  return is_user && was_on && is_asked_for && fits(options.names, facts.name) &&
+  const bool is_so_large = is_within(options.node_counts, facts.nodes) &&
+                           is_within(options.cpu_counts, facts.cpus) && has_limit(facts, options);
+  return is_user && was_on && is_asked_for && is_so_large && fits(options.names, facts.name) &&
          fits(options.users, facts.user) && fits(options.accounts, schedule.account.value_or("")) &&
          fits(options.qos, schedule.qos.value_or("")) && fits(options.partitions, facts.partition);
 }

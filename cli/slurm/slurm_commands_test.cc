@@ -1094,6 +1094,29 @@ TEST_F(SlurmCommands, SacctSaysWhatJobsHaveLeft) {
   EXPECT_EQ(slurm("sacct", {"-o", "nosuch"}).code, kExitFailed);
 }
 
+// Session sacct_sizes.
+TEST_F(SlurmCommands, SacctSelectsBySizesAndLimits) {
+  for (const int number : {1, 2, 3}) {
+    kube::JobStatus status{.state = kube::JobState::kCompleted, .job_id = number};
+    status.submit_time = status.start_time = status.end_time = kube::SystemClock{}.wall();
+    status.allocation = kube::Allocation{.hostlist = "n1", .nodes = number, .cpus = 2 * number};
+    kube::JobSpec spec;
+    spec.schedule.time_limit = std::chrono::minutes{number};
+    add_job("team-b", "j" + std::to_string(number), spec, status);
+  }
+  const auto found = [&](const Words& filter) {
+    Words words{"-XPn", "-S", "now-1hour", "-o", "jobid"};
+    words.insert(words.end(), filter.begin(), filter.end());
+    return slurm("sacct", words).out;
+  };
+  EXPECT_EQ(found({"-i", "2"}), "2\n");
+  EXPECT_EQ(found({"-i", "2-9"}), "2\n3\n");
+  EXPECT_EQ(found({"-I", "1-4"}), "1\n2\n");
+  EXPECT_EQ(found({"-k", "2"}), "2\n") << "the least alone is the only one";
+  EXPECT_EQ(found({"-k", "1", "-K", "2"}), "1\n2\n");
+  EXPECT_EQ(slurm("sacct", {"-i", "x"}).code, kExitFailed);
+}
+
 kube::JobUsage used() {
   using std::chrono::milliseconds;
   const kube::StepUsage script{.id = "batch",
