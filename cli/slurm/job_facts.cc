@@ -521,8 +521,8 @@ Caller caller_of(const Session& session) {
 }
 
 bool is_own(const kube::Job& job, const Caller& caller) {
-  const auto user = annotation_of(job, kube::kAnnotationUser);
-  return user && !caller.user.empty() ? *user == caller.user : job.metadata.ns == caller.ns;
+  if (caller.user.empty()) return job.metadata.ns == caller.ns;
+  return annotation_of(job, kube::kAnnotationUser) == caller.user;
 }
 
 ScriptFiles script_files(const JobFacts& facts) {

@@ -64,7 +64,7 @@ base::Result<std::vector<kube::Job>> list_jobs_of(const Session& session,
                                                   const std::set<std::string>& users,
                                                   Output output);
 
-// The same of a caller: is_own().
+// The same of a caller: is_own(), and the jobs of the caller's namespace that do not say whose.
 struct Caller;
 base::Result<std::vector<kube::Job>> list_own_jobs(const Session& session, const Caller& caller,
                                                    Output output);
@@ -119,8 +119,8 @@ struct Caller {
   std::string ns;
 };
 Caller caller_of(const Session& session);
-// Returns true if the caller has submitted the job; a job that does not say who has is the
-// namespace's.
+// Returns true if the caller has submitted the job. One that does not say who has may be of anybody
+// in the namespace: it is the caller's only if the API server does not say who that is.
 bool is_own(const kube::Job& job, const Caller& caller);
 
 // Where a batch script reads and writes: absolute paths, still with their patterns; "" of a job

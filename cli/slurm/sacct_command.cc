@@ -622,7 +622,9 @@ bool is_shown(const JobFacts& facts, const SacctOptions& options, const Caller& 
       options.nodes.empty() || (nodes.ok() && std::ranges::any_of(*nodes, [&](const auto& node) {
                                   return options.nodes.contains(node);
                                 }));
-  const bool is_user = options.all_users || !options.users.empty() || is_own(*facts.job, caller);
+  // Of a job that does not say whose it is the user is the namespace.
+  const bool is_user = options.all_users || !options.users.empty() || is_own(*facts.job, caller) ||
+                       facts.user == caller.ns;
   const bool is_asked_for =
       options.jobs.empty() || std::ranges::any_of(options.jobs, [&](const auto& asked) {
         return is_named(asked.job, facts.id, facts.array);

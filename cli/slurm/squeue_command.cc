@@ -646,6 +646,7 @@ base::Result<std::vector<kube::Job>> jobs_of(const Session& session, const Squeu
   if (followed != nullptr) return followed->jobs();
   if (!options.jobs.empty()) return list_jobs(session, output, options.jobs);
   if (!options.users.empty()) return list_jobs_of(session, options.users, output);
+  if (options.is_own && !caller.user.empty()) return list_jobs_of(session, {caller.user}, output);
   return options.is_own ? list_own_jobs(session, caller, output) : list_jobs(session, output);
 }
 
