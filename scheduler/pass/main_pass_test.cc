@@ -97,7 +97,7 @@ TEST(MainPass, AJobThatCanNeverRunIsHeldAndLeavesTheQueue) {
   EXPECT_TRUE(never.queued.in.empty());
 }
 
-// Slurm refuses it at submission, whoever waits ahead of it.
+// Slurm refuses it at submission, also behind other jobs.
 TEST(MainPass, AJobWithDevicesThatNoNodeHasIsHeldBehindAFailedPartition) {
   PassWorld world;
   world.run(9, "abcd");
