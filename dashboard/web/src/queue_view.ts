@@ -209,7 +209,9 @@ export class QueueView {
     const next = job.state === "R" ? this.state.nextSwitch(uid, now) : null;
     const turn = next === null ? "" : code === "R" ? "runs now" : `next turn at ${clockText(next)}`;
     const what = turn ? "takes turns" : stateText(code);
-    const why = isWaiting(job) || isFinal(job) || job.array ? reasonText(job) : turn || this.state.pausedAt(job, now);
+    // A gang that has just begun is in no timetable that would say when.
+    const stopped = code === "S" && job.reason === "Timeslice" ? "until its turn" : "";
+    const why = isWaiting(job) || isFinal(job) || job.array ? reasonText(job) : turn || this.state.pausedAt(job, now) || stopped;
     const put = (i: number, text: string) => {
       const cell = row.children[i]!;
       if (cell.textContent !== text) cell.textContent = text;
