@@ -18,8 +18,7 @@ std::uint32_t number_of(const std::string& text, std::uint32_t otherwise) {
 }  // namespace
 
 void add_devices(Environment& environment, const Environment& own) {
-  for (const char* name :
-       {"SLURM_GPUS_ON_NODE", "SLURM_JOB_GPUS", "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"}) {
+  for (const char* name : {"SLURM_GPUS_ON_NODE", "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"}) {
     const auto value = value_of(own, name);
     if (value && !value_of(environment, name)) set(environment, name, *value);
   }

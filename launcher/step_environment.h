@@ -36,6 +36,7 @@ TaskSet task_set(const StepRequest& request, const StepPlacement& placement, std
 
 // Adds the variables of devices that the environment lacks. Nodes of a job may have different ones,
 // so task_set() leaves out those of the node where srun was called, and each launcher adds its own.
+// SLURM_JOB_GPUS goes along as the script has it (recorded).
 void add_devices(Environment& environment, const Environment& own);
 
 }  // namespace launcher

@@ -78,7 +78,7 @@ TEST(TaskSet, LeavesTheDevicesOfAnotherNodeToItsLauncher) {
   Environment there = task_set(request, placement, 1, 7, nodes).environment;
   EXPECT_FALSE(value_of(there, "CUDA_VISIBLE_DEVICES"));
   EXPECT_FALSE(value_of(there, "SLURM_GPUS_ON_NODE"));
-  add_devices(there, {"SLURM_GPUS_ON_NODE=1", "CUDA_VISIBLE_DEVICES=0", "SLURM_JOB_GPUS=0"});
+  add_devices(there, {"SLURM_GPUS_ON_NODE=1", "CUDA_VISIBLE_DEVICES=0"});
   EXPECT_EQ(value_of(there, "SLURM_GPUS_ON_NODE"), "1");
   EXPECT_EQ(value_of(there, "CUDA_VISIBLE_DEVICES"), "0");
   EXPECT_EQ(value_of(there, "SLURM_JOB_GPUS"), "7");

@@ -233,6 +233,10 @@ int allocate(const Session& session, const SubmitRequest& request, const Salloc&
   const TakenSignals signals;
   const auto held = hold_job(session, request, "salloc", signals, output);
   if (!held) return fail(output, held.error().message);
+  // SOURCE: recorded (session gpu_variables_salloc): the options, as a script would see them.
+  for (const auto& [name, value] : request.options.variables) {
+    ::setenv(name.c_str(), value.c_str(), 1);
+  }
   return Allocation{session, *held, read, signals, output}.run();
 }
 

@@ -365,7 +365,8 @@ void keep_what_jobs_need(kube::ObjectMeta& metadata) {
   kube::ObjectMeta kept = identity_of(metadata);
   kept.labels = only(metadata.labels, {kube::kLabelGang, kube::kLabelPodGroup, kube::kLabelAttempt,
                                        kube::kLabelFailures});
-  kept.annotations = only_short(metadata.annotations, {kube::kAnnotationUser});
+  kept.annotations =
+      only_short(metadata.annotations, {kube::kAnnotationUser, kube::kAnnotationName});
   kept.owner_references = only_controller(metadata);
   replace(metadata, std::move(kept));
 }

@@ -453,12 +453,14 @@ TEST(KeptFields, OfTheMetadataOfAJobLittleIsKept) {
   fill(job.metadata);
   job.metadata.labels["kubegang.io/attempt"] = "3";
   job.metadata.annotations["kubegang.io/user"] = "ann";
+  job.metadata.annotations["kubegang.io/name"] = "";
   job.metadata.owner_references.push_back(
       {.api_version = "batch/v1", .kind = "Job", .name = "train", .uid = "b", .controller = true});
   keep_what_jobs_need(job.metadata);
   EXPECT_LE(kube::encode(job).dump().size(), 1'024U);
   EXPECT_EQ(job.metadata.labels.at("kubegang.io/attempt"), "3");
-  EXPECT_EQ(job.metadata.annotations, (kube::Labels{{"kubegang.io/user", "ann"}}));
+  EXPECT_EQ(job.metadata.annotations,
+            (kube::Labels{{"kubegang.io/name", ""}, {"kubegang.io/user", "ann"}}));
   EXPECT_EQ(kube::controller_of(job.metadata)->uid, "b");
   EXPECT_EQ(job.metadata.resource_version, "7");
 }
