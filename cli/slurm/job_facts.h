@@ -119,8 +119,8 @@ struct Caller {
   std::string ns;
 };
 Caller caller_of(const Session& session);
-// Returns true if the caller has submitted the job. One that does not say who has may be of anybody
-// in the namespace: it is the caller's only if the API server does not say who that is.
+// Returns true if the caller has submitted the job. One that does not say who has may be any user's
+// of the namespace: it is the caller's only if the API server does not say who that is.
 bool is_own(const kube::Job& job, const Caller& caller);
 
 // Where a batch script reads and writes: absolute paths, still with their patterns; "" of a job

@@ -622,7 +622,7 @@ bool is_shown(const JobFacts& facts, const SacctOptions& options, const Caller& 
       options.nodes.empty() || (nodes.ok() && std::ranges::any_of(*nodes, [&](const auto& node) {
                                   return options.nodes.contains(node);
                                 }));
-  // Of a job that does not say whose it is the user is the namespace.
+  // The user of a job that does not say whose it is is the namespace.
   const bool is_user = options.all_users || !options.users.empty() || is_own(*facts.job, caller) ||
                        facts.user == caller.ns;
   const bool is_asked_for =
