@@ -86,7 +86,7 @@ release: build $(if $(filter no,$(ARM64)),,arm64)  ## chart, images, plugin, SBO
 	@rm -rf $(BUILD)/release
 	@tools/release $(BUILD) $(BUILD)/release --url $(DIST_URL) $(if $(SOURCE_URL),--source $(SOURCE_URL)) $(if $(SIGN),--sign '$(SIGN)') $(if $(filter no,$(ARM64)),,--arm64 $(BUILD)/arm64 $(BUILD)/sysroot-arm64)
 
-reproduce: build $(if $(filter no,$(ARM64)),,arm64)  ## does another compilation, in another folder, give the same programs? a quarter of an hour on two cores (ARM64=no for amd64 alone)
+reproduce: build $(if $(filter no,$(ARM64)),,arm64)  ## does another compilation, in another folder, give the same programs? ten minutes on two cores and the time of make arm64 (ARM64=no for amd64 alone)
 	@tools/reproduce $(BUILD) $(BUILD)/reproduce
 	@$(if $(filter no,$(ARM64)),,tools/reproduce $(BUILD)/arm64 $(BUILD)/reproduce $(BUILD)/sysroot-arm64)
 
