@@ -31,7 +31,7 @@ std::string bound(const std::string& value) {
   return kGpuBinding + ("=" + value);
 }
 
-// SOURCE: recorded (sessions gpu_bind, gpu_bind_job): --gpus-per-task is both.
+// SOURCE: recorded (session gpu_bind): --gpus-per-task is both.
 TEST(BindGpus, ATaskSeesItsOwn) {
   const Environment one{each("1"), bound("per_task:1")};
   EXPECT_EQ(seen(one, 1, 2), (Values{{"CUDA_VISIBLE_DEVICES", "1"},

@@ -541,7 +541,7 @@ bool asks_for_none(const std::string& gpus) {
 
 // Says for the tasks' launchers how many GPUs the step has, and which of them each task sees. An
 // option of the job that stands in a variable counts as the step's. SOURCE: recorded (sessions
-// gpu_variables_inside, gpu_bind).
+// gpu_variables_script, gpu_bind).
 base::Status settle_gpus(const Variable& variable, SrunOptions& options) {
   const auto asked = [&](const std::string& option, const char* name) {
     return option.empty() ? variable(name).value_or("") : option;

@@ -150,7 +150,7 @@ TEST(StepPlan, ExactIsWhatSaysItOrCountsCpusThatAreNotShared) {
   EXPECT_TRUE(planned({"-n3", "--exact", "-O", "a"}).is_exact);
 }
 
-// SOURCE: recorded (sessions gpu_variables_inside, gpu_bind): the job's options count for a step.
+// SOURCE: recorded (session gpu_bind): the job's options count for a step.
 TEST(SrunOptions, GpusOfTasksAreForTheirLaunchers) {
   using Variables = std::map<std::string, std::string>;
   const auto gpus = [](std::vector<std::string> words, const Variables& job) {

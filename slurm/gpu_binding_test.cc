@@ -20,7 +20,7 @@ Tasks bound(const std::string& value, std::size_t tasks, std::size_t gpus) {
   return all;
 }
 
-// SOURCE: recorded (sessions gpu_bind, gpu_bind_job).
+// SOURCE: recorded (session gpu_bind).
 TEST(GpuBinding, ATaskSeesItsGpus) {
   EXPECT_EQ(bound("closest", 2, 2), (Tasks{{0, 1}, {0, 1}}));
   EXPECT_EQ(bound("single:1", 3, 2), (Tasks{{0}, {1}, {0}}));

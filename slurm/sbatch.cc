@@ -305,7 +305,7 @@ struct SbatchOptionActions {
     return {};
   }
 
-  // SOURCE: recorded (session job_name_empty): a job may have an empty name.
+  // SOURCE: recorded (session names_empty): a job may have an empty name.
   static base::Status job_name(Self self, Text, Text value, bool) {
     self.options_.request.name = value;
     self.options_.has_empty_name = value.empty();

@@ -408,7 +408,7 @@ TEST_F(SlurmCommands, UpdateDevicesOfAJobThatWaits) {
   EXPECT_EQ(slurm("squeue", {"-h", "-j", "1", "-o", "%b"}).out, "gres:gpu:a100:2\n");
   EXPECT_EQ(update("JobId=1", "Gres=gpu").code, kExitOk);
   EXPECT_EQ(slurm("squeue", {"-h", "-j", "1", "-o", "%b"}).out, "gres:gpu:1\n");
-  for (const char* wrong : {"Gres=nosuch:1", "Gres=gpu:x"}) {
+  for (const char* wrong : {"Gres=nosuch:1", "Gres=gpu:-1"}) {
     EXPECT_THAT(update("JobId=1", wrong).err, HasSubstr("Invalid generic resource")) << wrong;
   }
   EXPECT_EQ(update("JobId=2", "Gres=gpu:1").code, kExitFailed);

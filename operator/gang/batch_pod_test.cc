@@ -116,7 +116,7 @@ TEST(BatchPod, VariablesOfTheUserAreLines) {
   EXPECT_EQ(all.at("KUBEGANG_ENVIRONMENT_0"), "A=x\\ny\nB=c:\\\\n\nC=\n");
 }
 
-// SOURCE: recorded (session job_name_empty); the annotation is how a name is changed, too.
+// SOURCE: recorded (session names_empty); the annotation is how a name is changed, too.
 TEST(BatchPod, AJobMayHaveAnEmptyName) {
   kube::Job job = script_job({{"script", "#!/bin/sh\n"}, {"name", "run.sh"}});
   job.metadata.annotations["kubegang.io/name"] = "";

@@ -1,0 +1,3 @@
+# Sockets, cores and threads of nodes ask for tasks.
+n() { echo "$*: $(sbatch "$@" -W -o o --wrap 'echo "${SLURM_NTASKS-none} $SLURM_JOB_NUM_NODES $SLURM_CPUS_ON_NODE"' > /dev/null 2>&1; cat o)"; rm -f o; }
+n -N1 --sockets-per-node=1; n -N1 --cores-per-socket=2; n -N1 --threads-per-core=1; n -N2 --cores-per-socket=2; n --cores-per-socket=2; n -N1 --hint=nomultithread; n -N1-2 --cores-per-socket=2; n -N1 --sockets-per-node=1 --cores-per-socket=3; n -N1 -B 1:2; n -N1 --cores-per-socket=2 -n1; n -N1 --cores-per-socket=2 --ntasks-per-node=1; n -N1 --ntasks-per-core=1; n -N1 --ntasks-per-socket=2; n -N1 -c2 --cores-per-socket=2; n --sockets-per-node=1; n --threads-per-core=1; n -N1
