@@ -73,6 +73,7 @@ TEST_F(SuspendedPods, SayNothingOfTurns) {
 // One of two gangs that take turns is between its turns when a job of a higher tier comes. It has
 // none to come, like the one that runs, so both say for what they stand still, until it has gone.
 TEST_F(SuspendedPods, SayThatTheirTurnDoesNotComeSinceAJobOfAHigherTierRuns) {
+  set_other_condition();
   world_.apply(gang_job("other", 5, ""));
   world_.apply(partition("high", force("n[12-16]", {{"priorityTier", 9}, {"default", false}})));
   world_.run_for(seconds{21});

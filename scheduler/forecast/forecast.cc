@@ -19,7 +19,7 @@ constexpr int kCoarse = 30;
 // since then apart: jobs that end between two of them end together. A step looks at all components
 // of the gang, however few jobs end in it.
 constexpr base::Duration kOneByOne = std::chrono::hours{1};
-constexpr int kFine = 64;
+constexpr int kFine = 128;
 
 // One forecast. Jobs end at their limits.
 class ForecastRun {
