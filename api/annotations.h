@@ -1,5 +1,5 @@
 // Annotations that clients write and read. The operator copies the user of a Job into its status,
-// by which API servers select, and reads none else.
+// by which API servers select, gives its name to its pods, and reads none else.
 #pragma once
 
 #include <string_view>

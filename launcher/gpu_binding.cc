@@ -1,7 +1,6 @@
 #include "launcher/gpu_binding.h"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -21,12 +20,6 @@ std::vector<std::string> entries_of(std::string_view text) {
   return entries;
 }
 
-std::size_t count_from(const std::string& text, std::size_t otherwise) {
-  std::uint32_t value = 0;
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
-  return read.ec == std::errc{} ? value : otherwise;
-}
-
 std::optional<std::string> take(Environment& environment, const char* name) {
   const auto value = value_of(environment, name);
   unset(environment, name);
@@ -38,7 +31,7 @@ std::optional<std::string> take(Environment& environment, const char* name) {
 std::size_t devices_in(const std::string& text) {
   std::size_t all = 0;
   for (const std::string& entry : entries_of(text)) {
-    all += count_from(entry.substr(entry.rfind(':') + 1), 1);
+    all += number_or(entry.substr(entry.rfind(':') + 1), 1);
   }
   return all;
 }
@@ -49,8 +42,8 @@ void bind_gpus(Environment& environment, std::size_t local, std::size_t tasks) {
   unset(environment, "SLURM_STEP_GPUS");
   const auto here = value_of(environment, "SLURM_GPUS_ON_NODE");
   if (!here) return;
-  const std::size_t all = count_from(*here, 0);
-  const std::size_t of_step = each ? std::min(all, count_from(*each, 0) * tasks) : all;
+  const std::size_t all = number_or(*here, 0);
+  const std::size_t of_step = each ? std::min(all, number_or(*each, 0) * tasks) : all;
   if (of_step == 0) {
     // Slurm takes the lists away, which shows a program all GPUs of its container.
     for (const char* name : {"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"}) {

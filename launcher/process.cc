@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <array>
 #include <cerrno>
 #include <climits>
@@ -127,6 +128,12 @@ std::optional<std::string> value_of(const Environment& environment, std::string_
 std::string value_or(const Environment& environment, std::string_view name,
                      std::string_view otherwise) {
   return value_of(environment, name).value_or(std::string{otherwise});
+}
+
+std::uint32_t number_or(const std::string& text, std::uint32_t otherwise) {
+  std::uint32_t value = otherwise;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
 }
 
 void set(Environment& environment, std::string_view name, std::string_view value) {

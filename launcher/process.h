@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <optional>
 #include <set>
 #include <string>
@@ -18,6 +19,8 @@ Environment own_environment();
 std::optional<std::string> value_of(const Environment& environment, std::string_view name);
 std::string value_or(const Environment& environment, std::string_view name,
                      std::string_view otherwise);
+// Returns the decimal number at the beginning of the text.
+std::uint32_t number_or(const std::string& text, std::uint32_t otherwise);
 // Replaces the entry of that name, or adds one.
 void set(Environment& environment, std::string_view name, std::string_view value);
 void unset(Environment& environment, std::string_view name);

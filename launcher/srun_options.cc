@@ -531,10 +531,6 @@ std::string cannot_honor(int per_node, std::int64_t tasks, int nodes) {
          ". Ignoring --ntasks-per-node.";
 }
 
-}  // namespace
-
-namespace {
-
 bool asks_for_none(const std::string& gpus) {
   return gpus.empty() || gpus == "0" || gpus == "none";
 }

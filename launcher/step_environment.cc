@@ -7,15 +7,6 @@
 #include "slurm/per_node_list.h"
 
 namespace launcher {
-namespace {
-
-std::uint32_t number_of(const std::string& text, std::uint32_t otherwise) {
-  std::uint32_t value = otherwise;
-  std::from_chars(text.data(), text.data() + text.size(), value);
-  return value;
-}
-
-}  // namespace
 
 void add_devices(Environment& environment, const Environment& own) {
   for (const char* name : {"SLURM_GPUS_ON_NODE", "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"}) {
@@ -54,14 +45,14 @@ JobNodes job_nodes(const Environment& environment) {
   const auto names = slurm::expand_hostlist(value_or(environment, "SLURM_JOB_NODELIST", ""));
   nodes.cpus = read_per_node_list(value_or(environment, "SLURM_JOB_CPUS_PER_NODE", ""));
   if (names) nodes.names = *names;
-  nodes.own = number_of(value_or(environment, "SLURM_NODEID", "0"), 0);
+  nodes.own = number_or(value_or(environment, "SLURM_NODEID", "0"), 0);
   add_devices(nodes.devices, environment);
   if (!nodes.names.empty() && nodes.names.size() == nodes.cpus.size() &&
       nodes.own < nodes.names.size()) {
     return nodes;
   }
   return {.names = {value_or(environment, "SLURMD_NODENAME", "localhost")},
-          .cpus = {number_of(value_or(environment, "SLURM_CPUS_ON_NODE", "1"), 1)}};
+          .cpus = {number_or(value_or(environment, "SLURM_CPUS_ON_NODE", "1"), 1)}};
 }
 
 std::string pmi_job(const StepRequest& request, std::uint32_t step_id) {

@@ -8,15 +8,11 @@
 
 #include "api/annotations.h"
 #include "api/array_status.h"
+#include "api/job_annotations.h"
 #include "slurm/hostlist.h"
 
 namespace records {
 namespace {
-
-std::string annotation_of(const kube::Job& job, std::string_view name, std::string otherwise) {
-  const auto found = job.metadata.annotations.find(std::string{name});
-  return found == job.metadata.annotations.end() ? std::move(otherwise) : found->second;
-}
 
 std::string joined(const std::vector<std::string>& parts) {
   std::string text;
@@ -61,10 +57,9 @@ Record asked_by(const kube::Job& job, const std::string& cluster) {
   Record record{.cluster = cluster, .job_uid = job.metadata.uid};
   record.ns = job.metadata.ns;
   record.object = job.metadata.name;
-  record.name = annotation_of(job, kube::kAnnotationName,
-                              batch && !batch->name.empty() ? batch->name : job.metadata.name);
-  record.user = annotation_of(job, kube::kAnnotationUser, "");
-  record.comment = annotation_of(job, kube::kAnnotationComment, batch ? batch->comment : "");
+  record.name = kube::shown_name(job);
+  record.user = kube::annotation_of(job, kube::kAnnotationUser).value_or("");
+  record.comment = kube::shown_comment(job);
   record.account = job.spec.schedule.account.value_or("");
   record.qos = job.spec.schedule.qos.value_or("");
   record.nodes = asked.nodes ? asked.nodes->min : 1;

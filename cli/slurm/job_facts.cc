@@ -9,6 +9,7 @@
 #include <set>
 
 #include "api/annotations.h"
+#include "api/job_annotations.h"
 #include "api/partition.h"
 #include "api/scheduler_config.h"
 #include "cli/cluster/read.h"
@@ -73,12 +74,6 @@ std::string reason_of(const kube::Job& job, const std::string& state_code, int e
   }
   const bool waits = state_code == "PD" || state_code == "S";
   return waits && !job.status.reason.empty() ? job.status.reason : "None";
-}
-
-std::optional<std::string> annotation_of(const kube::Job& job, std::string_view name) {
-  const auto found = job.metadata.annotations.find(std::string{name});
-  if (found == job.metadata.annotations.end()) return std::nullopt;
-  return found->second;
 }
 
 // It is written with the run time, and goes on while the job stands still.
@@ -458,11 +453,8 @@ JobFacts facts_of(const kube::Job& job, const std::vector<PartitionDefaults>& pa
   const PartitionDefaults* const partition = partition_of(job, partitions);
   JobFacts facts{.id = job.status.job_id.value_or(0), .now = now, .job = &job};
   facts.user = annotation_of(job, kube::kAnnotationUser).value_or(job.metadata.ns);
-  const bool has_name = job.spec.batch && !job.spec.batch->name.empty();
-  facts.name = annotation_of(job, kube::kAnnotationName)
-                   .value_or(has_name ? job.spec.batch->name : job.metadata.name);
-  facts.comment = annotation_of(job, kube::kAnnotationComment)
-                      .value_or(job.spec.batch ? job.spec.batch->comment : "");
+  facts.name = kube::shown_name(job);
+  facts.comment = kube::shown_comment(job);
   facts.partition = job.status.partition;
   // A change of a moment ago counts at once, as in Slurm.
   const bool waits = job.status.state == kube::JobState::kPending;

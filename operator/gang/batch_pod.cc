@@ -6,7 +6,7 @@
 #include <utility>
 #include <variant>
 
-#include "api/annotations.h"
+#include "api/job_annotations.h"
 #include "kube/api/json_text.h"
 #include "kube/api/quantity.h"
 #include "operator/translate/units.h"
@@ -172,13 +172,6 @@ bool is_per_node(const sched::MemoryRequest& memory) {
   return per_node != nullptr && per_node->amount.value() > 0;
 }
 
-// Returns the name that users see, which may be empty, or changed since it was submitted.
-const std::string& name_of(const kube::Job& job) {
-  const auto changed = job.metadata.annotations.find(std::string{kube::kAnnotationName});
-  if (changed != job.metadata.annotations.end()) return changed->second;
-  return job.spec.batch->name.empty() ? job.metadata.name : job.spec.batch->name;
-}
-
 }  // namespace
 
 base::Result<bool> add_launcher(Json& pod, const kube::Job& job, const PodSlot& slot,
@@ -246,7 +239,7 @@ void set_batch_variables(Variables& variables, const kube::Job& job, const PodSl
     return name == "SLURM_MEM_PER_NODE" && !is_per_node(memory);
   });
   for (auto& [name, value] : variables) {
-    if (name == "SLURM_JOB_NAME") value = name_of(job);
+    if (name == "SLURM_JOB_NAME") value = kube::shown_name(job);
     if (name == "SLURM_JOB_NODELIST" || name == "SLURM_NODELIST") {
       value = slurm::compress_hostlist(hosts);
     }
