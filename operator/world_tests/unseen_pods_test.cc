@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "api/array_status.h"
 #include "api/wellknown.h"
 #include "operator/gang/gang_observation.h"
 #include "operator/testing/batch_job_fixture.h"
@@ -91,6 +92,30 @@ TEST_F(UnseenPods, AreEndedWhenTheyAreSeenAfterTheEndOfTheirJob) {
   world_.run_for(seconds{10});
   EXPECT_EQ(world_.pods_of("short").size(), 2U) << world_.log_tail();
   EXPECT_FALSE(has_running_pods(world_, "short"));
+}
+
+// The array goes on: one of its tasks has ended, and others wait. Neither may have a pod.
+TEST_F(UnseenPods, AreEndedWhenTheyAreSeenAfterTheEndOfTheirTask) {
+  world_.apply(gang_job("sweep", 1, "5s", {{"array", {{"tasks", "0-9"}, {"parallelism", 1}}}}));
+  const auto has_ended = [&](int task) {
+    const auto array = world_.job("sweep").status.array;
+    return array && kube::TaskOutcomes{*array}.of(task) == kube::TaskOutcome::kSucceeded;
+  };
+  ASSERT_TRUE(world_.run_until([&] { return has_ended(0); }, minutes{1})) << world_.log_tail();
+  world_.node("n12").power_off();  // the pods do not end
+  for (const char* task : {"0", "9"}) {
+    json pod = stray_pod(world_, "sweep");
+    pod["metadata"]["name"] = std::string{"sweep-stray-"} + task;
+    pod["metadata"]["labels"][std::string{kube::kLabelArrayTask}] = task;
+    ASSERT_TRUE(world_.client().create_json<kube::Pod>(kTeam, pod).ok());
+  }
+  world_.run_for(seconds{10});
+  for (const char* task : {"0", "9"}) {
+    const auto pod = world_.client().get<kube::Pod>({kTeam, std::string{"sweep-stray-"} + task});
+    ASSERT_TRUE(pod.ok());
+    EXPECT_TRUE(pod->metadata.deletion_timestamp) << pod->metadata.name << world_.log_tail();
+  }
+  EXPECT_NE(world_.state("sweep"), "Failed");
 }
 
 // Until then its node takes no jobs: it would share its cores with them.

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "api/array_status.h"
 #include "api/wellknown.h"
 #include "kube/api/json_text.h"
 #include "kube/api/time_format.h"
@@ -77,6 +78,15 @@ base::Status stop_pod(const kube::Client& client, const kube::ObjectKey& pod,
       .patch<kube::Pod>(pod,
                         {{"metadata", {{"uid", uid}}}, {"spec", {{"activeDeadlineSeconds", 1}}}})
       .status();
+}
+
+// Returns true if nothing of the pod's job, or of its task of an array, may run, as is stored. A
+// task without an entry has no start: it has ended, or waits.
+bool has_no_start(const kube::Job& job, const kube::Pod& pod) {
+  const kube::JobStatus& status = job.status;
+  if (status.state && kube::is_final(*status.state)) return true;
+  const std::optional<int> task = job.spec.array ? task_in(record_key_of(pod)) : std::nullopt;
+  return task && !kube::stored_task(status, *task).starts;
 }
 
 // Carries out one effect with at most a few requests, on a thread of the writer. It decides
@@ -268,9 +278,8 @@ class CarryOut {
       outcome.status = base::Error{base::Code::kUnavailable, "the system has no random numbers"};
       return outcome;
     }
-    const json secret =
-        build_step_secret(effect.job.ns, identity_of(effect, effect.starts),
-                          kube::encode_base64({key.data(), key.size()}));
+    const json secret = build_step_secret(effect.job.ns, identity_of(effect, effect.starts),
+                                          kube::encode_base64({key.data(), key.size()}));
     const auto result = client_.call_json(kube::Method::kPost,
                                           kube::collection_path(kSecrets, effect.job.ns), &secret);
     // The operator may not read Secrets, so it does not look whose it is: its name is this start's.
@@ -466,8 +475,7 @@ class CarryOut {
     const auto job = client_.get<kube::Job>({effect.pod.ns, name});
     const bool is_its_job =
         job.ok() ? job->metadata.uid == uid : job.error().code != base::Code::kNotFound;
-    const bool has_ended = job.ok() && job->status.state && kube::is_final(*job->status.state);
-    if (is_its_job && !has_ended) return outcome;
+    if (is_its_job && !(job.ok() && has_no_start(*job, *pod))) return outcome;
     // 4. a pod that others have made is only stopped; its owner decides about the object
     if (is_adopted) {
       (void)stop_pod(client_, effect.pod, pod->metadata.uid);
