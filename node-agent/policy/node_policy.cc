@@ -459,8 +459,8 @@ ControlRule NodePolicy::rule_of_ending(const Inputs& inputs, const PodFacts& fac
 // kubectl debug adds a container to a running pod; while it starts, and until it has settled, the
 // pod must not be frozen. Such a container may never start (there is no such image), it stays in
 // the pod's status, and users may add any number of them. So a pod has one allowance for all of
-// them, for as long as it lives: afterwards it takes its turns whatever is added to it, and a
-// container starts in one of these turns.
+// them, for as long as it lives, whether it had to leave its turns for them or was in none:
+// afterwards it takes its turns whatever is added to it, and a container starts in one of these.
 bool NodePolicy::waits_for_debug(const Inputs& inputs, const PodFacts& facts) {
   const bool waits = facts.starting_count > 0;
   const auto found = waits ? debugged_.try_emplace(facts.uid).first : debugged_.find(facts.uid);
@@ -475,14 +475,18 @@ bool NodePolicy::waits_for_debug(const Inputs& inputs, const PodFacts& facts) {
   return waits;
 }
 
-// Keeps since when the containers of each pod are seen to run as they do now: also of pods that no
-// timetable lists yet, which may have run for long when one does.
+// Keeps since when the containers of each pod are seen to run as they do now, and counts the time
+// for ephemeral ones: also of pods that no timetable lists yet, which may have run for long when
+// one does.
 void NodePolicy::note_running(const Inputs& inputs) {
   for (const auto& [key, facts] : inputs.pods) {
-    if (facts.node != node_ || !facts.settled_at) continue;
+    if (facts.node != node_) continue;
     Running& running = running_[facts.uid];
-    if (running.settled_at == facts.settled_at) continue;
-    running = {.settled_at = facts.settled_at, .since = inputs.monotonic};
+    if (facts.settled_at && running.settled_at != facts.settled_at) {
+      running = {.settled_at = facts.settled_at, .since = inputs.monotonic};
+    }
+    const bool is_debugged = facts.starting_count > 0 || debugged_.contains(facts.uid);
+    if (is_debugged) (void)is_settled(inputs, facts);
   }
 }
 

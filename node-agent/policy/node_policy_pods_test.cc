@@ -131,6 +131,43 @@ TEST_F(NodePolicyTest, EphemeralContainersThatNeverStartThawAPodForOneBoundedTim
   EXPECT_FALSE(node_.runs("b"));
 }
 
+// The time counts from when the container is added, also while the pod is alone and in no turns,
+// and while it is in none again.
+TEST_F(NodePolicyTest, EphemeralContainersUseUpTheirTimeBeforeThereAreTurns) {
+  two_gangs();
+  kube::ContainerStatus missing{.name = "missing"};
+  missing.state.waiting = kube::ContainerWaiting{.reason = "ImagePullBackOff"};
+  node_.pod("b").status.ephemeral_container_statuses = {missing};
+  node_.publish(node_.timetable({}, {{}}));
+  node_.run_for(minutes{1});
+  node_.publish(node_.timetable({"a", "b"}, {{0}}));
+  node_.run_for(seconds{30});
+  EXPECT_TRUE(node_.runs("b"));
+  node_.publish(node_.timetable({}, {{}}));
+  node_.run_for(seconds{31});
+  node_.publish(node_.timetable({"a", "b"}, {{0}}));
+  node_.run_for(seconds{1});
+  EXPECT_FALSE(node_.runs("b"));
+}
+
+// One that has started and settled meanwhile uses up no more.
+TEST_F(NodePolicyTest, EphemeralContainersThatRunUseUpNoTimeBeforeThereAreTurns) {
+  two_gangs();
+  kube::ContainerStatus shell{.name = "shell"};
+  shell.state.running = kube::ContainerRunning{.started_at = node_.clock().wall()};
+  node_.pod("b").status.ephemeral_container_statuses = {shell};
+  node_.publish(node_.timetable({}, {{}}));
+  node_.run_for(minutes{5});
+  shell = {.name = "other"};
+  shell.state.waiting = kube::ContainerWaiting{.reason = "ContainerCreating"};
+  node_.pod("b").status.ephemeral_container_statuses.push_back(shell);
+  node_.publish(node_.timetable({"a", "b"}, {{0}}));
+  node_.run_for(seconds{119});
+  EXPECT_TRUE(node_.runs("b"));
+  node_.run_for(seconds{2});
+  EXPECT_FALSE(node_.runs("b"));
+}
+
 // The allowance is a time and not a number of containers: each of these starts within 5 s and has
 // settled 3 s later, which is charged as well. So of 2 min 15 of them are let start.
 TEST_F(NodePolicyTest, EphemeralContainersThatStartUseUpTheSameTime) {
