@@ -190,15 +190,17 @@ void Ledger::look_at_cleaned() {
 }
 
 // Checks that a pod that runs is ended only when its job's ending is stored: by the operator, since
-// the other events delete pods without a grace time or are noted (pod_deleted()).
+// the other events delete pods without a grace time or are noted (pod_deleted()). A job that waits
+// and has no nodes says that its start is over: a pod that comes after that was long on its way.
 void Ledger::on_torn_down(const json& pod, const PodFacts& facts) {
   const auto found = jobs_.find(facts.job_uid);
   if (found == jobs_.end() || now_ < restored_at_ + kAfterRestore) return;
   ++tally_.looked["teardown"];
   const kube::Job& job = found->second.job;
   const bool current = job.status.starts.value_or(0) == label_number(pod, kube::kLabelStart);
-  if (!current || job.status.ending || is_final_state(job) || job.metadata.deletion_timestamp)
-    return;
+  const bool is_over = job.status.state == kube::JobState::kPending && !job.status.allocation;
+  const bool goes_on = current && !is_over && !job.status.ending && !is_final_state(job);
+  if (!goes_on || job.metadata.deletion_timestamp) return;
   find("teardown", "pod " + pod["metadata"].value("name", "") + " is deleted, job is " +
                        state_of(job) + " and no ending is stored");
 }

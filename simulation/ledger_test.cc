@@ -83,7 +83,7 @@ class LedgerTest : public testing::Test {
          {"kind", "Pod"},
          {"metadata",
           {{"name", program_.name}, {"labels", labels}, {"ownerReferences", json::array({owner})}}},
-         {"spec", {{"containers", containers}}}});
+         {"spec", {{"containers", containers}, {"nodeName", "n1"}}}});
     return std::string{paths::kPods} + "/" + program_.name;
   }
   json stored(const std::string& path) {
@@ -114,6 +114,23 @@ class LedgerTest : public testing::Test {
   Ledger ledger_{server_, now_, plan_, tally_};
   Program program_;
 };
+
+// A pod is ended for an ending that is stored. One that comes when its start has been undone, as
+// that a paused leader made, is of no start that goes on.
+TEST_F(LedgerTest, APodIsEndedOnlyForAnEndingThatIsStored) {
+  runs_on_n1(1);
+  const std::string pod = make_pod();
+  write(kube::Method::kPatch, std::string{paths::kJobs} + "/job-0/status",
+        {{"status", {{"state", "Pending"}, {"allocation", nullptr}}}});
+  write(kube::Method::kDelete, pod, {{"gracePeriodSeconds", 30}});
+  EXPECT_EQ(finding(), "");
+}
+
+TEST_F(LedgerTest, APodOfAStartThatGoesOnIsNotEnded) {
+  runs_on_n1(1);
+  write(kube::Method::kDelete, make_pod(), {{"gracePeriodSeconds", 30}});
+  EXPECT_EQ(finding(), "pod job-0-abcde-0 is deleted, job is Running and no ending is stored");
+}
 
 // The operator must not take a job for completed while its program still runs: the stored verdict
 // is compared with what the node knows.
