@@ -99,7 +99,9 @@ deny "an administrator asks it" "only the API server may ask" directly "$dir/adm
 
 # While it is away the API server does not know what is in a namespace, so none goes: until it is back, or its
 # APIService is gone. The namespace controller tries again once a minute at the latest.
-is_stuck() { k get namespace "$1" -o jsonpath='{.status.conditions[?(@.type=="NamespaceDeletionDiscoveryFailure")].status}' | grep -q True; }
+# It says that it could not learn of the group, or, where discovery does not know yet that the API is away (it looks
+# once a minute), that it could not delete what is of the group.
+is_stuck() { k get namespace "$1" -o jsonpath='{range .status.conditions[*]}{.type}={.status}{"\n"}{end}' | grep -qE '^NamespaceDeletion(Discovery|Content)Failure=True$'; }
 is_gone() { ! k get namespace "$1" >/dev/null 2>&1; }
 is_away() { ! is_available; }
 without_records() {  # NAMESPACE
