@@ -103,10 +103,19 @@ base::Status preempt_parameter(ClusterParameters& c, std::string_view key,
                        "youngest_first"});
 }
 
-// Empty parts of the list are unknown words and are refused like them.
+// Returns the words of a list. Slurm looks for each that it knows anywhere in the text, so what
+// real files have besides changes nothing: empty words, and a second "="
+// ("SchedulerParameters==defer").
+std::vector<std::string> words_of(std::string_view value) {
+  std::vector<std::string> words = split(value, ',');
+  for (std::string& word : words) word.erase(0, word.find_first_not_of('='));
+  std::erase(words, "");
+  return words;
+}
+
 base::Status preempt_parameters(ClusterParameters& c, std::string_view key,
                                 std::string_view value) {
-  for (const std::string& option : split(value, ',')) {
+  for (const std::string& option : words_of(value)) {
     const base::Status status = preempt_parameter(c, key, option);
     if (!status) return status;
   }
@@ -192,6 +201,9 @@ base::Status scheduler_parameter(ClusterParameters& c, std::string_view key,
   }
   if (same_word(name, "requeue_delay")) return set_seconds(queue.requeue_delay, what, value);
   if (same_word(name.substr(0, 3), "bf_")) return read_backfill_option(c.backfill, key, option);
+  if (same_word(name, "max_job_bf")) {  // its name before Slurm 15.08
+    return read_backfill_option(c.backfill, key, "bf_max_job_test=" + std::string{value});
+  }
   return unknown_word(
       key, name,
       {"bf_interval", "default_queue_depth", "defer", "partition_job_depth", "kill_invalid_depend",
@@ -219,7 +231,7 @@ base::Status dependency_parameters(ClusterParameters& c, std::string_view key,
 // Later options of the list overwrite earlier ones.
 base::Status scheduler_parameters(ClusterParameters& c, std::string_view key,
                                   std::string_view value) {
-  for (const std::string& option : split(value, ',')) {
+  for (const std::string& option : words_of(value)) {
     const base::Status status = scheduler_parameter(c, key, option);
     if (!status) return status;
   }

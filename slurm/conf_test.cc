@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "slurm/conf_actions.h"
+
 namespace slurm {
 namespace {
 
@@ -26,6 +28,17 @@ TEST(ClusterKeys, AbsentOnesHaveSlurmsDefaults) {
   const base::Result<sched::ClusterParameters> read = read_cluster_keys({});
   ASSERT_TRUE(read.ok());
   EXPECT_EQ(*read, want);
+}
+
+// Real files have empty words, a second "=" and names of older versions.
+TEST(ClusterKeys, ReadsListsAsRealFilesHaveThem) {
+  const auto read = read_cluster_keys(Keys{{"SchedulerParameters", "=bf_interval=2,,max_job_bf=9,"},
+                                           {"PreemptParameters", ",strict_order,"}});
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(read->backfill.interval, seconds{2});
+  EXPECT_EQ(read->backfill.max_job_test, 9);
+  EXPECT_TRUE(read->preempt.strict_order);
+  EXPECT_TRUE(is_foreign_key("DefaultStoragePort"));
 }
 
 // Goal: no key is forgotten and none writes another's field. Method: every field differs from its
@@ -441,8 +454,7 @@ TEST(AccountKeys, ReadSharesAndLimits) {
       read_user_keys(Keys{{"name", "ada"}, {"GrpTRES", "gres/gpu:a100=2,GRES/gpu:v100=-1"}});
   ASSERT_TRUE(typed.ok()) << typed.error().message;
   EXPECT_EQ(typed->limits.group_tres[sched::Tres::kGpu], std::nullopt);
-  EXPECT_THAT(typed->limits.group_tres.of_gpu_type,
-              testing::ElementsAre(testing::Pair("a100", 2)));
+  EXPECT_THAT(typed->limits.group_tres.of_gpu_type, testing::ElementsAre(testing::Pair("a100", 2)));
   const auto unknown = read_user_keys(Keys{{"name", "ada"}, {"GrpTRES", "gres/fpga=1"}});
   EXPECT_EQ(unknown.error().message, "GrpTRES gres/fpga: not supported yet; leave it out");
 }

@@ -772,14 +772,15 @@ void Importer::summarize(Imported& imported) const {
   if (!conf_place_) return;
   std::string summary = names_[conf_place_->file] + ": " + std::to_string(partitions_.size()) +
                         " of " + std::to_string(partition_lines_count_) +
-                        " partitions are imported";
-  const auto count = [&](RemarkKind kind, const char* what) {
+                        (partition_lines_count_ == 1 ? " partition is" : " partitions are") +
+                        " imported";
+  const auto count = [&](RemarkKind kind, const char* one, const char* many) {
     const std::size_t number = remarks_.count(kind);
-    if (number > 0) summary += "; " + std::to_string(number) + " " + what;
+    if (number > 0) summary += "; " + std::to_string(number) + " " + (number == 1 ? one : many);
   };
-  count(RemarkKind::kLost, "left out");
-  count(RemarkKind::kAccess, "about access");
-  count(RemarkKind::kSetting, "parameters without effect");
+  count(RemarkKind::kLost, "left out", "left out");
+  count(RemarkKind::kAccess, "about access", "about access");
+  count(RemarkKind::kSetting, "parameter without effect", "parameters without effect");
   imported.remarks.push_back(std::move(summary));
 }
 

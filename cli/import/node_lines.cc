@@ -171,7 +171,7 @@ void NodeLines::add_gres(FilePlace place, const std::string& value,
   }
   if (!has_gpus) return;
   if (!types.empty()) typed_gpus_.insert(nodes.begin(), nodes.end());
-  remarks.add(RemarkKind::kSetting, place,
+  remarks.add(RemarkKind::kNote, place,
               "Gres=" + value +
                   ": the node's GPUs are what its device plugin reports; install that "
                   "of their maker" +

@@ -36,6 +36,10 @@ void tell(const PlacedKey& placed, const std::string& value, const base::Error& 
                 key + "=" + value + ": " + std::string{settled.why});
     return;
   }
+  if (slurm::is_unknown_key(error) && (value == "none" || value.ends_with("/none"))) {
+    remarks.add(RemarkKind::kForeign, placed.place, key);  // a plugin that does nothing
+    return;
+  }
   if (slurm::is_unknown_key(error)) {
     const std::string shown = slurm::is_secret_key(key) ? key : key + "=" + value;
     remarks.add(RemarkKind::kSetting, placed.place, shown + ": kubegang has no such parameter");
