@@ -248,15 +248,12 @@ namespace {
 // More numbers than that are looked for in one list of all jobs.
 constexpr std::size_t kSingleListsMax = 8;
 
-// As often as not of the caller's own namespace, of which a list costs the API server a part of
-// what one of all jobs does. A number is the job's in the whole cluster.
-base::Result<std::vector<kube::Job>> list_numbered_anywhere(const Session& session,
-                                                            std::int64_t number, Output output) {
-  auto own = list_numbered(session, session.ns, number, output, &fields_of_jobs());
-  if (own && !own->empty()) return own;
-  auto all = list_numbered(session, "", number, output, &fields_of_jobs());
-  const bool is_denied = !all && all.error().code == base::Code::kPermissionDenied;
-  return is_denied ? own : all;
+// `list` of all namespaces, or of the session's own if the others may not be read.
+template <typename List>
+auto list_anywhere(const Session& session, List list) {
+  auto jobs = list("");
+  if (!jobs && jobs.error().code == base::Code::kPermissionDenied) jobs = list(session.ns);
+  return jobs;
 }
 
 // nullopt: to find what these words name takes a list of all jobs.
@@ -273,7 +270,9 @@ base::Result<std::optional<std::vector<kube::Job>>> list_named(const Session& se
   }
   std::vector<kube::Job> all;
   for (const std::int64_t number : numbers) {
-    auto jobs = list_numbered_anywhere(session, number, output);
+    auto jobs = list_anywhere(session, [&](const std::string& ns) {
+      return list_numbered(session, ns, number, output, &fields_of_jobs());
+    });
     if (!jobs) return jobs.error();
     // Perhaps the number of a task, which only its array's object says.
     if (jobs->empty()) return Named{};
@@ -306,14 +305,6 @@ base::Result<std::optional<std::vector<kube::Job>>> list_jobs_of_in(
     std::ranges::move(*jobs, std::back_inserter(all));
   }
   return std::optional{std::move(all)};
-}
-
-// `list` of all namespaces, or of the session's own if the others may not be read.
-template <typename List>
-auto list_anywhere(const Session& session, List list) {
-  auto jobs = list("");
-  if (!jobs && jobs.error().code == base::Code::kPermissionDenied) jobs = list(session.ns);
-  return jobs;
 }
 
 }  // namespace
@@ -494,7 +485,9 @@ JobFacts facts_of(const kube::Job& job, const std::vector<PartitionDefaults>& pa
     if (nodes.ok() && !nodes->empty()) facts.batch_host = nodes->front();
   }
   set_sizes(facts, job, partition);
-  facts.priority = job.spec.control.hold.value_or(false) ? 0 : job.status.priority.value_or(0);
+  // SOURCE: a held job has the priority 0.
+  const bool is_held = job.spec.control.hold.value_or(false) || job.status.held;
+  facts.priority = is_held ? 0 : job.status.priority.value_or(0);
   return facts;
 }
 

@@ -295,7 +295,9 @@ int run_scancel(std::span<const std::string> arguments, const WithCluster& with_
       };
       const auto asked = parse_job_word(id.substr(0, dot));
       const bool is_one = asked && (!asked->tasks || asked->tasks->size() == 1);
-      if (!asked || (has_step && !(is_number(step) && is_one))) {
+      // SOURCE: recorded: several tasks stand in brackets.
+      const bool is_open = !is_one && !id.ends_with(']');
+      if (!asked || is_open || (has_step && !(is_number(step) && is_one))) {
         return fail(output, "Invalid job id " + id);
       }
       (has_step ? options.steps : options.jobs).push_back(id);

@@ -123,6 +123,18 @@ base::Status set_count(std::optional<std::int32_t>& field, std::string_view name
   return {};
 }
 
+base::Status set_cpus_of_node(JobChange& change, const std::string& text) {
+  return set_count(change.job.spec.placement.min_cpus_per_node, "MinCPUsNode", text);
+}
+
+base::Status set_disk(JobChange& change, const std::string& text) {
+  constexpr std::int64_t kMiB = 1 << 20;
+  const auto disk = slurm::parse_integer("MinTmpDiskNode", text, {.min = 0});
+  if (!disk) return disk.error();
+  change.job.spec.placement.tmp_disk = kube::Bytes{*disk * kMiB};
+  return {};
+}
+
 base::Status set_priority(JobChange& change, const std::string& text) {
   const auto priority =
       slurm::parse_integer("Priority", text, {.min = 0, .max = std::int64_t{1} << 32U});
@@ -243,6 +255,7 @@ constexpr std::array kJobFields = {
                return set_instant(c.job.spec.schedule.deadline, text, c);
              }},
     JobField{"NumNodes", Until::kStart, set_nodes},
+    JobField{"ReqNodes", Until::kStart, set_nodes},
     JobField{"NumTasks", Until::kStart,
              [](JobChange& c, const std::string& text) {
                return set_count(c.job.spec.resources.tasks, "NumTasks", text);
@@ -257,13 +270,34 @@ constexpr std::array kJobFields = {
                kube::JobResources& r = c.job.spec.resources;
                return set_memory(r.memory_per_node, r.memory_per_cpu, text);
              }},
-    JobField{"MinCPUsNode", Until::kStart,
+    JobField{"MinCPUsNode", Until::kStart, set_cpus_of_node},
+    JobField{"MinCPUs", Until::kStart, set_cpus_of_node},
+    JobField{"CPUsPerTask", Until::kStart,
              [](JobChange& c, const std::string& text) {
-               return set_count(c.job.spec.placement.min_cpus_per_node, "MinCPUsNode", text);
+               return set_count(c.job.spec.resources.cpus_per_task, "CPUsPerTask", text);
+             }},
+    JobField{"TasksPerNode", Until::kStart,
+             [](JobChange& c, const std::string& text) {
+               return set_count(c.job.spec.resources.tasks_per_node, "TasksPerNode", text);
+             }},
+    JobField{"MinTmpDiskNode", Until::kStart, set_disk},
+    JobField{"MinTmpDisk", Until::kStart, set_disk},
+    JobField{"ReqSockets", Until::kStart,
+             [](JobChange& c, const std::string& text) {
+               return set_count(c.job.spec.placement.sockets_per_node, "ReqSockets", text);
+             }},
+    JobField{"ReqCores", Until::kStart,
+             [](JobChange& c, const std::string& text) {
+               return set_count(c.job.spec.placement.cores_per_socket, "ReqCores", text);
+             }},
+    JobField{"ReqThreads", Until::kStart,
+             [](JobChange& c, const std::string& text) {
+               return set_count(c.job.spec.placement.threads_per_core, "ReqThreads", text);
              }},
     JobField{"Features", Until::kStart,
              [](JobChange& c, const std::string& text) -> base::Status {
-               c.job.spec.placement.constraint = text;
+               auto& constraint = c.job.spec.placement.constraint;
+               constraint = text.empty() ? std::nullopt : std::optional{text};
                return {};
              }},
     JobField{"ReqNodeList", Until::kStart,
@@ -324,8 +358,7 @@ nlohmann::json merge_patch(const nlohmann::json& from, const nlohmann::json& to)
 std::vector<std::int64_t> waited_for(const kube::Job& job) {
   std::vector<std::int64_t> numbers;
   const auto& terms = job.status.dependency;
-  const bool any =
-      job.spec.dependency && job.spec.dependency->match == kube::DependencyMatch::kAny;
+  const bool any = job.spec.dependency && job.spec.dependency->match == kube::DependencyMatch::kAny;
   const auto is_met = [](const kube::DependencyStatus& term) {
     return term.state == kube::DependencyState::kFulfilled;
   };
@@ -364,6 +397,41 @@ base::Status check_circle(const Session& session, const kube::Job& job,
   return {};
 }
 
+// Returns the features that a constraint names: what stands between the signs of its grammar, but
+// for the numbers behind *.
+std::set<std::string> features_of(const std::string& constraint) {
+  std::set<std::string> names;
+  std::string name;
+  bool is_count = false;
+  for (const char c : constraint + "&") {
+    if (std::string_view{"&|,*()[]"}.find(c) == std::string_view::npos) {
+      name += c;
+      continue;
+    }
+    if (!name.empty() && !is_count) names.insert(name);
+    name.clear();
+    is_count = c == '*';
+  }
+  return names;
+}
+
+// SOURCE: recorded: each of them must be there, also those of which one is enough. A feature is a
+// label, or a label with its value. Without the right to list nodes the operator has the word.
+base::Status check_features(const Session& session, const std::string& constraint) {
+  const auto nodes = session.client.list<kube::Node>();
+  if (!nodes) return {};
+  for (const std::string& name : features_of(constraint)) {
+    const std::string label = name.substr(0, name.find('='));
+    const bool is_there = std::ranges::any_of(nodes->items, [&](const kube::Node& node) {
+      const auto found = node.metadata.labels.find(label);
+      if (found == node.metadata.labels.end() || found->second == "false") return false;
+      return label == name || name == label + "=" + found->second;
+    });
+    if (!is_there) return base::invalid_argument("Invalid feature specification");
+  }
+  return {};
+}
+
 // SOURCE: slurmctld's sentences, each with the job's number behind it.
 base::Status check_job(const Session& session, const kube::Job& before, const JobChange& change) {
   const auto partitions = session.client.list<kube::Partition>();
@@ -380,6 +448,11 @@ base::Status check_job(const Session& session, const kube::Job& before, const Jo
   if (change.job.spec.resources.devices != before.spec.resources.devices &&
       !check_devices(session, change.job)) {
     return base::invalid_argument("Invalid generic resource (gres) specification");
+  }
+  const auto& constraint = change.job.spec.placement.constraint;
+  if (constraint && constraint != before.spec.placement.constraint) {
+    const base::Status features = check_features(session, *constraint);
+    if (!features) return features;
   }
   const auto& dependency = change.job.spec.dependency;
   if (dependency && dependency != before.spec.dependency) {
@@ -405,7 +478,9 @@ base::Status apply_to_job(std::span<const KeyValue> changes, JobChange& change) 
     const JobField* const field = field_of(each);
     const bool may_wait = state == kube::JobState::kPending || change.job.spec.array;
     if (field->until == Until::kStart && !may_wait) {
-      return base::invalid_argument("Requested operation not supported on this system");
+      const bool is_size = field->set == set_nodes;
+      return base::invalid_argument(is_size ? "Requested operation not supported on this system"
+                                            : "Job is no longer pending execution");
     }
     if (const base::Status set = field->set(change, each.value); !set) return set;
   }

@@ -300,7 +300,7 @@ class SlurmCommands : public ProgramTest {
 
   std::optional<std::string> login_name_;  // of the user, where a certificate has it
   std::ostringstream out_;                 // of the present command
-  std::string context_;     // of the command that ran last
+  std::string context_;                    // of the command that ran last
   kube::Upgrader* upgrader_ = nullptr;
   HasRecords has_records_{transport_};
   CountsJobs counts_{has_records_};
@@ -514,7 +514,7 @@ TEST_F(SlurmCommands, AQuestionThatIsAskedAgainAndAgainCostsFewRequests) {
   };
   EXPECT_EQ(requests({"-h", "-j", "42", "-o", "%i %T"}), 1);
   EXPECT_EQ(requests({"-h", "-j", "42"}), 1);
-  EXPECT_EQ(requests({"-h", "-j", "43"}), 2) << "the caller's namespace, then all";
+  EXPECT_EQ(requests({"-h", "-j", "43"}), 1) << "of another namespace";
   EXPECT_GT(requests({"-h", "-j", "44"}), 1) << "%D of a job that waits follows from its partition";
   EXPECT_EQ(requests({"-h", "-j", "45"}), 1) << "%D is known";
   EXPECT_GT(requests({"-h", "-j", "42", "-O", "jobid,minmemory"}), 1) << "the partition's default";
@@ -547,6 +547,9 @@ TEST_F(SlurmCommands, ANumberIsSelectedByTheServer) {
   EXPECT_EQ(sent("sacct", {"-j", "42"}), 1);
   EXPECT_EQ(sent("sacct", {"-a"}), 3);
   EXPECT_EQ(sent("scancel", {"42"}), 1);
+  add_job("team-a", "other", {}, {.state = kube::JobState::kRunning, .job_id = 51});
+  EXPECT_EQ(sent("squeue", {"-h", "-j", "51"}), 1) << "a job of another namespace";
+  EXPECT_EQ(slurm("squeue", {"-h", "-j", "51", "-o", "%j"}).out, "other\n");
 }
 
 // Sleeps in real time, so that a watch can arrive. Ends what sleeps when the test has seen enough.
@@ -688,6 +691,10 @@ TEST_F(SlurmArrays, AreShownAsSlurmShowsThem) {
   EXPECT_EQ(slurm("squeue", {"-h", "-r", "-t", "PD", "-o", "%i"}).out,
             "1001_2\n1001_3\n1001_4\n1001_5\n1001_6\n1001_7\n1001_8\n1001_9\n");
   EXPECT_EQ(slurm("squeue", {"-h", "-j", "1001_[0,4]", "-o", "%i"}).out, "1001_4\n1001_0\n");
+  EXPECT_EQ(slurm("squeue", {"-h", "-j", "1001_0,1001_4,1001_6", "-o", "%i|%K"}).out,
+            "1001_[4,6]|4,6\n1001_0|0\n");
+  EXPECT_EQ(slurm("squeue", {"-h", "-r", "-j", "1001_4,1001_6", "-o", "%i"}).out,
+            "1001_4\n1001_6\n");
   EXPECT_EQ(slurm("squeue", {"-h", "-j", "1002", "-o", "%i"}).out, "1001_0\n");
   EXPECT_THAT(
       slurm("scontrol", {"show", "job", "1001"}).out,
@@ -705,6 +712,7 @@ TEST_F(SlurmArrays, AreShownAsSlurmShowsThem) {
 }
 
 TEST_F(SlurmArrays, PartsAreCanceledHeldAndReleased) {
+  EXPECT_THAT(slurm("scancel", {"1001_5-7"}).err, HasSubstr("Invalid job id 1001_5-7"));
   EXPECT_EQ(slurm("scancel", {"1001_3", "1001_[5-7]"}).code, kExitOk);
   EXPECT_THAT(wishes(), ElementsAre("3,5-7: cancel"));
   EXPECT_FALSE(spec().control.cancel);
@@ -839,7 +847,7 @@ TEST_F(SlurmArrays, TasksAreUpdated) {
   EXPECT_EQ(gone.err, "1001_11: Invalid job id specified\n1001_1: Job has already finished\n");
   EXPECT_THAT(shown(), HasSubstr("3 8:00"));
   EXPECT_EQ(slurm("scontrol", {"update", "JobId=1001_0", "Nice=1"}).err,
-            "1001_0: Requested operation not supported on this system\n");
+            "1001_0: Job is no longer pending execution\n");
   EXPECT_EQ(slurm("scontrol", {"update", "JobId=1001_3", "JobName=x"}).err,
             "tasks of an array cannot differ in JobName; update the whole array for job 1001_3\n");
   EXPECT_EQ(slurm("scontrol", {"update", "JobId=1001", "TimeLimit=9"}).code, kExitOk);
@@ -985,11 +993,11 @@ TEST_F(SlurmCommands, ScontrolUpdateChangesWhatAJobWaitsFor) {
   EXPECT_FALSE(spec("7").dependency);
   EXPECT_EQ(update("7", "afterany:5?after:6+2"), "");
   EXPECT_EQ(spec("7").dependency->match, kube::DependencyMatch::kAny);
-  EXPECT_EQ(spec("7").dependency->terms,
-            (Terms{{.type = kube::DependencyType::kAfterAny, .job_id = 5},
-                   {.type = kube::DependencyType::kAfter,
-                    .job_id = 6,
-                    .delay = std::chrono::minutes{2}}}));
+  EXPECT_EQ(
+      spec("7").dependency->terms,
+      (Terms{
+          {.type = kube::DependencyType::kAfterAny, .job_id = 5},
+          {.type = kube::DependencyType::kAfter, .job_id = 6, .delay = std::chrono::minutes{2}}}));
   EXPECT_EQ(update("9", "afterok:7"), "") << "by another way than before";
   EXPECT_EQ(spec("9").dependency->terms, (Terms{{.job_id = 7}}));
   EXPECT_EQ(spec("9").dependency->if_never_satisfied, kube::NeverSatisfied::kCancel);
@@ -1052,6 +1060,75 @@ TEST_F(SlurmCommands, ScontrolUpdateChangesWhatTheApiCanChange) {
   add_job("team-b", "runs", spec, {.state = kube::JobState::kRunning, .job_id = 9});
   EXPECT_EQ(slurm("scontrol", {"update", "JobId=9", "NumNodes=2"}).code, kExitFailed);
   EXPECT_EQ(slurm("scontrol", {"update", "JobId=9", "TimeLimit=1"}).code, kExitOk);
+}
+
+TEST_F(SlurmCommands, ScontrolUpdateChangesTheSizeOfAJobThatWaits) {
+  add_job("team-b", "waits", {}, {.state = kube::JobState::kPending, .job_id = 7});
+  EXPECT_EQ(slurm("scontrol", {"update", "JobId=7", "NumTasks=6", "CPUsPerTask=2", "TasksPerNode=3",
+                               "ReqNodes=2", "MinCPUs=4", "MinTmpDiskNode=10", "ReqSockets=2",
+                               "ReqCores=8", "ReqThreads=1"})
+                .err,
+            "");
+  const auto job = client_.get<kube::Job>({.ns = "team-b", .name = "waits"});
+  ASSERT_TRUE(job.ok());
+  EXPECT_EQ(job->spec.resources.tasks, 6);
+  EXPECT_EQ(job->spec.resources.cpus_per_task, 2);
+  EXPECT_EQ(job->spec.resources.tasks_per_node, 3);
+  EXPECT_EQ(job->spec.resources.nodes, (kube::JobNodes{.min = 2}));
+  EXPECT_EQ(job->spec.placement.min_cpus_per_node, 4);
+  EXPECT_EQ(job->spec.placement.tmp_disk, kube::Bytes{10 << 20});
+  EXPECT_EQ(job->spec.placement.sockets_per_node, 2);
+  EXPECT_EQ(job->spec.placement.cores_per_socket, 8);
+  EXPECT_EQ(job->spec.placement.threads_per_core, 1);
+  EXPECT_THAT(slurm("scontrol", {"update", "JobId=7", "CPUsPerTask=0"}).err,
+              HasSubstr("CPUsPerTask"));
+  EXPECT_THAT(slurm("scontrol", {"update", "JobId=7", "NumCPUs=4"}).err,
+              HasSubstr("Update of this parameter is not supported: NumCPUs=4"));
+  add_job("team-b", "runs", {}, {.state = kube::JobState::kRunning, .job_id = 9});
+  EXPECT_EQ(slurm("scontrol", {"update", "JobId=9", "CPUsPerTask=2"}).err,
+            "Job is no longer pending execution for job 9\n");
+}
+
+TEST_F(SlurmCommands, ScontrolUpdateRefusesFeaturesThatNoNodeHas) {
+  kube::Node node;
+  node.metadata.name = "n1";
+  node.metadata.labels = {{"disk", "ssd"}, {"gpu", "true"}, {"big", "false"}};
+  ASSERT_TRUE(client_.create(node).ok());
+  add_job("team-b", "waits", {}, {.state = kube::JobState::kPending, .job_id = 7});
+  const auto features = [&](const std::string& text) {
+    return slurm("scontrol", {"update", "JobId=7", "Features=" + text}).err;
+  };
+  const std::string refused = "Invalid feature specification for job 7\n";
+  for (const char* const bad :
+       {"nosuch", "gpu&nosuch", "gpu|nosuch", "[gpu|nosuch]", "nosuch*2", "big", "disk=hdd"}) {
+    EXPECT_EQ(features(bad), refused) << bad;
+  }
+  for (const char* const good : {"gpu", "disk", "(gpu|disk=ssd)", "[gpu*12&disk*1]", ""}) {
+    EXPECT_EQ(features(good), "") << good;
+  }
+  const auto job = client_.get<kube::Job>({.ns = "team-b", .name = "waits"});
+  EXPECT_EQ(job->spec.placement.constraint, std::nullopt);
+}
+
+// Held jobs have the priority 0, those that the system holds, too.
+TEST_F(SlurmCommands, OfJobsThatWaitAndAreEqualTheLastComesFirst) {
+  kube::JobSpec held;
+  held.control.hold = true;
+  const auto waits = [&](int number, std::int64_t priority, const kube::JobSpec& spec) {
+    kube::JobStatus status{.state = kube::JobState::kPending, .job_id = number};
+    status.priority = priority;
+    if (number == 3) status.held = kube::JobHeld{.reason = "JobHeldAdmin"};
+    add_job("team-b", "j" + std::to_string(number), spec, status);
+  };
+  waits(1, 50, {});
+  waits(2, 60, held);
+  waits(3, 70, {});
+  waits(4, 80, held);
+  waits(5, 90, {});
+  add_job("team-b", "r6", {}, {.state = kube::JobState::kRunning, .job_id = 6});
+  add_job("team-b", "r7", {}, {.state = kube::JobState::kRunning, .job_id = 7});
+  EXPECT_EQ(slurm("squeue", {"-h", "-o", "%i %Q"}).out, "5 90\n1 50\n4 0\n3 0\n2 0\n6 0\n7 0\n");
+  EXPECT_EQ(slurm("squeue", {"-h", "-t", "PD", "-S", "-p,i", "-o", "%i"}).out, "5\n1\n2\n3\n4\n");
 }
 
 // A job's annotation names its user; without one it is the namespace's.

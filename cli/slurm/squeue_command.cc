@@ -372,6 +372,7 @@ struct SqueueOptions {
   std::set<std::string> states, partitions, users, names, accounts, qos, nodes, licenses;
   std::vector<std::string> jobs;
   std::vector<JobWord> asked;  // the same, read
+  bool names_tasks = false;    // at least one of them
   std::string sort;
   std::string context;
   std::optional<std::chrono::seconds> every{};
@@ -414,8 +415,7 @@ base::Status add_jobs(const std::string& text, SqueueOptions& options) {
     word.resize(std::min(word.find('.'), word.size()));
     auto asked = parse_job_word(word);
     if (!asked) return base::invalid_argument("Invalid job id: " + word);
-    // SOURCE: a task that waits with others is shown by itself then.
-    if (asked->tasks) options.arrays = ArrayView::kEach;
+    options.names_tasks = options.names_tasks || asked->tasks;
     options.jobs.push_back(std::move(word));
     options.asked.push_back(*std::move(asked));
   }
@@ -598,6 +598,14 @@ base::Status check_sort(std::string_view keys) {
   return {};
 }
 
+// SOURCE: recorded: of jobs that wait and are equal in all by which they are sorted, such as those
+// that are held, the last one comes first; tasks of an array stay in their order.
+void put_last_waiting_first(std::vector<const JobFacts*>& all) {
+  const auto running = std::ranges::stable_partition(
+      all, [](const JobFacts* facts) { return facts->state_code == "PD"; });
+  std::ranges::stable_sort(all.begin(), running.begin(), std::ranges::greater{}, &JobFacts::id);
+}
+
 // SOURCE: letters with + and - before them, commas or none between.
 base::Status sort(std::vector<const JobFacts*>& all, const std::string& keys) {
   struct Key {
@@ -613,6 +621,7 @@ base::Status sort(std::vector<const JobFacts*>& all, const std::string& keys) {
     order.push_back({field_of(letter), is_reverse});
     is_reverse = false;
   }
+  put_last_waiting_first(all);
   std::ranges::stable_sort(all, [&](const JobFacts* a, const JobFacts* b) {
     for (const Key& key : order) {
       if (is_before(*key.field, *a, *b)) return !key.is_reverse;
@@ -663,7 +672,8 @@ base::Result<std::vector<JobPart>> parts_of(const Session& session, const Squeue
   if (options.jobs.size() != 1) {
     std::erase_if(*jobs, [&](const kube::Job& job) { return !may_be_shown(job, options, caller); });
   }
-  return array_parts(std::move(*jobs), options.arrays, has_ended);
+  const ArrayView view = options.names_tasks ? ArrayView::kEach : options.arrays;
+  return array_parts(std::move(*jobs), view, has_ended);
 }
 
 // Fields that no partition gives to a job that does not ask for them. Tools that ask for these
@@ -709,6 +719,24 @@ bool has_number(const JobWord& word, const JobFacts& facts) {
   return word.id == facts.id || (facts.array && word.id == facts.array->array_id);
 }
 
+// SOURCE: recorded: those tasks of an array that are asked for by their numbers and wait stand in
+// one line, without its throttle.
+void join_waiting_tasks(std::vector<JobFacts>& all) {
+  std::vector<JobFacts> joined;
+  for (JobFacts& facts : all) {
+    const bool joins = !joined.empty() && facts.array && joined.back().job == facts.job &&
+                       facts.state_code == "PD";
+    if (!joins) {
+      joined.push_back(std::move(facts));
+      continue;
+    }
+    ArrayPart& part = *joined.back().array;
+    part.tasks.push_back(facts.array->tasks.front());
+    part.throttle.reset();
+  }
+  all = std::move(joined);
+}
+
 int show(const Session& session, const SqueueOptions& options, const Caller& caller,
          const FollowedJobs* followed, Output output) {
   const auto jobs = parts_of(session, options, caller, followed, output);
@@ -736,6 +764,7 @@ int show(const Session& session, const SqueueOptions& options, const Caller& cal
     output.err << "slurm_load_jobs error: Invalid job id specified\n";
     return kExitFailed;
   }
+  if (options.names_tasks && options.arrays == ArrayView::kJoined) join_waiting_tasks(all);
   std::vector<const JobFacts*> lines;
   for (const JobFacts& facts : all) lines.push_back(&facts);
   const base::Status sorted = sort(lines, sort_keys);
