@@ -75,6 +75,9 @@ struct Page {
   std::optional<Place> next{};  // absent: there are no more
 };
 
+// Returns the statement of Reader::find. Tests ask SQLite which index it reads.
+std::string sql_of(const Query& query);
+
 // The place of a record in the order in which they were changed. A transaction that comes later has
 // only places behind those of the earlier ones.
 struct ChangePlace {

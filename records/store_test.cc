@@ -429,6 +429,31 @@ TEST_F(StoreTest, ADatabaseOfAnEarlierVersionGetsTheNewColumns) {
   EXPECT_EQ(indexes_of(*database), indexes_of(*fresh));
 }
 
+// The index by which SQLite finds the rows of a question does not depend on what is in the table.
+TEST_F(StoreTest, AQuestionReadsTheIndexOfWhatItNames) {
+  { writer_of(file()); }
+  auto database = Database::open(file(), Database::Access::kRead);
+  ASSERT_TRUE(database.ok());
+  const auto plan = [&](const Query& query) {
+    auto rows = database->prepare("EXPLAIN QUERY PLAN " + sql_of(query));
+    EXPECT_TRUE(rows.ok());
+    EXPECT_TRUE(*rows->step());
+    const std::string text = rows->text(3);
+    return text.substr(text.find("USING ") + 6, text.find(" (") - text.find("USING ") - 6);
+  };
+  for (const auto& after : {std::optional<Place>{}, std::optional{Place{}}}) {
+    EXPECT_EQ(plan({.after = after}), "INDEX record_end");
+    EXPECT_EQ(plan({.user = "ann", .after = after}), "INDEX record_user");
+    EXPECT_EQ(plan({.ns = "a", .after = after}), "INDEX record_namespace");
+    EXPECT_EQ(plan({.ns = "a", .user = "ann", .after = after}), "INDEX record_namespace");
+    for (const char* const ns : {"", "a"}) {
+      EXPECT_EQ(plan({.ns = ns, .jobs = {7}, .after = after}), "INTEGER PRIMARY KEY");
+      EXPECT_EQ(plan({.ns = ns, .user = "ann", .jobs = {7}, .after = after}),
+                "INTEGER PRIMARY KEY");
+    }
+  }
+}
+
 TEST_F(StoreTest, ADatabaseOfANewerVersionIsRefused) {
   { writer_of(file()); }
   {
