@@ -17,6 +17,7 @@ kubernetes=kubernetes${KUBEGANG_KUBERNETES:+-$KUBEGANG_KUBERNETES}
 [[ -d $here/tools/$kubernetes ]] || { echo "$0: KUBEGANG_KUBERNETES=$KUBEGANG_KUBERNETES: there is no $here/tools/$kubernetes" >&2; exit 1; }
 kubernetes_version=$(awk '$1 == "k8s.io/kubernetes" {print $2}' "$here/tools/$kubernetes/go.mod")
 kubernetes_minor=$(cut -d. -f2 <<<"$kubernetes_version")
+site_domain=site.example  # of the nodes' names
 registry=registry.e2e  # images are imported, never pulled; the host part needs a dot
 
 log() { printf '%s\n' "$*" >&2; }

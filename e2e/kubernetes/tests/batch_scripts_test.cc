@@ -2,8 +2,11 @@
 // enforces a Pod Security profile in the namespace.
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <fstream>
+#include <map>
 #include <sstream>
+#include <string>
 
 #include "e2e/kubernetes/tests/harness.h"
 
@@ -189,6 +192,63 @@ TEST_F(BatchScripts, AFileThatCannotBeOpenedIsAFailure) {
   ASSERT_NO_FATAL_FAILURE(wait_state("train", "Failed"));
   EXPECT_EQ(job("train").status.exit_code, 181);
   EXPECT_NE(log_of("train").find("/nowhere/out"), std::string::npos) << log_of("train");
+}
+
+// CoreDNS knows the nodes' names, too, as a site's name server does (coredns-up). Names that its
+// pods ask for before they are there are denied, and that is kept for seconds.
+class ScriptNames : public BatchScripts {};
+
+// Goal: programs that were written for Slurm take the names of nodes for their addresses: MPI, and
+// scripts with `scontrol show hostnames | head -n1`. In the job they are those of its pods, as any
+// user, wherever one asks, and steps go over all of them.
+TEST_F(ScriptNames, OfNodesAreThePodsOnThem) {
+  ASSERT_NO_FATAL_FAILURE(make_home());
+  enforce("restricted");
+  json pod_template = restricted_template();
+  pod_template["spec"]["containers"][0]["image"] = kGlibcImage;
+  ASSERT_NO_FATAL_FAILURE(submit_script(
+      "names",
+      "srun sh -c 'for n in $(scontrol show hostnames); do\n"
+      "  echo $SLURMD_NODENAME $(hostname) $n $(getent ahostsv4 $n | head -n1 | cut -d\" \" -f1)\n"
+      "done' | sort\n",
+      pod_template, {{"spec", {{"resources", {{"nodes", {{"min", 3}}}}}}}}));
+  ASSERT_NO_FATAL_FAILURE(wait_until("its pods have addresses", [&] {
+    return std::ranges::count_if(
+               pods("names"), [](const json& pod) { return pod["status"].contains("podIP"); }) == 3;
+  }));
+  std::map<std::string, std::string> addresses;
+  for (const json& pod : pods("names")) {
+    addresses[pod["spec"]["nodeName"].get<std::string>()] =
+        pod["status"]["podIP"].get<std::string>();
+  }
+  ASSERT_NO_FATAL_FAILURE(wait_state("names", "Completed"));
+  std::string wanted;
+  for (const auto& [from, own] : addresses) {
+    const Output of_site = run_shell("busybox nslookup " + from + " 172.30.0.1");
+    EXPECT_NE(of_site.text.find("Address: 172.30.0."), std::string::npos) << of_site.text;
+    for (const auto& [name, address] : addresses) {
+      wanted += from + " " + from + " " + name + " " + address + "\n";
+    }
+  }
+  EXPECT_EQ(log_of("names"), wanted);
+}
+
+// Goal: torchrun, Ray and the like, whose processes all connect to the first node by its name.
+TEST_F(ScriptNames, AllTasksReachTheFirstNode) {
+  enforce("baseline");
+  json pod_template = plain_template();
+  pod_template["spec"]["containers"][0]["image"] = kGlibcImage;
+  ASSERT_NO_FATAL_FAILURE(submit_script(
+      "train",
+      "export MASTER_ADDR=$(scontrol show hostnames | head -n1)\n"
+      "srun sh -c 'if [ $SLURM_PROCID = 0 ]; then nc -l -p 29501; nc -l -p 29502; exit; fi\n"
+      "address=$(getent ahostsv4 $MASTER_ADDR | head -n1 | cut -d\" \" -f1)\n"
+      "until echo rank $SLURM_PROCID of $SLURM_NTASKS | nc $address 2950$SLURM_PROCID; do\n"
+      "  sleep 0.1\n"
+      "done 2>/dev/null'\n",
+      pod_template, {{"spec", {{"resources", {{"nodes", {{"min", 3}}}}}}}}));
+  ASSERT_NO_FATAL_FAILURE(wait_state("train", "Completed"));
+  EXPECT_EQ(log_of("train"), "rank 1 of 3\nrank 2 of 3\n");
 }
 
 // Goal: a user with nothing but a script. The administrator gives the partition an image and a
