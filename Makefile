@@ -1,7 +1,7 @@
 # The front door. `make help` lists what there is; CMakePresets.json has the details.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help deps build test dev demo dashboard dashboard-test reference does-it-help dist arm64 release reproduce bench check check-long cluster-up cluster-down campaign soak sessions clients records-postgresql alerts-test e2e-kubernetes e2e-versions upgrade-test e2e-target bench-kubernetes format clean
+.PHONY: help deps build test dev demo dashboard dashboard-test reference does-it-help dist arm64 release reproduce bench check check-long cluster-up cluster-down campaign soak sessions clients records-postgresql alerts-test e2e-kubernetes mpi-kubernetes e2e-versions upgrade-test e2e-target bench-kubernetes format clean
 
 JOBS ?= $(shell nproc)
 WAITING_JOBS ?= $(shell expr $(JOBS) + 1)
@@ -138,6 +138,9 @@ e2e-kubernetes: deps  ## the tests on a real Kubernetes (root; Go; minutes the f
 	@cmake --preset release >/dev/null
 	@cmake --build --preset release -j $(JOBS) --target programs kubernetes_tests api_server_contract_test
 	@tools/as-root e2e/kubernetes/run-tests $(BUILD) $(if $(FILTER),'$(FILTER)')
+
+mpi-kubernetes: deps  ## Debian's MPICH and Open MPI in two gangs that take turns of 100 ms, on a real Kubernetes (root; Go)
+	@$(MAKE) --no-print-directory e2e-kubernetes FILTER='MpiScripts.*'
 
 e2e-versions: deps  ## 40 of the tests on Kubernetes 1.32 and 1.37 (root; Go; a quarter of an hour to build each; VERSIONS=1.37)
 	@tools/install-packages tools/packages-kubernetes.txt

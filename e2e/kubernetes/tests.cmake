@@ -14,7 +14,7 @@ cmake_minimum_required(VERSION 3.25)
 # Suites that act on what all tests share: the control plane, the operators, the release, the agents'
 # DaemonSet. Each runs by itself, in this order, after all others. Their fixture (Alone, tests/harness.h)
 # fails the tests of a suite that is not named here; all other suites run in lanes.
-set(alone WholeCluster ManyAgents FinishedJobs Upgrade Uninstall)
+set(alone WholeCluster ManyAgents FinishedJobs MpiScripts Upgrade Uninstall)
 # Suites whose tests share two gangs (tests/two_gangs.h): one program runs them all. In the other suites
 # each test is a program run of its own.
 set(shared Rotation WholeCluster Upgrade)
@@ -27,8 +27,9 @@ set(needed_by_Kueue kueue)
 set(needed_by_PodGroups pod-groups)
 set(needed_by_Devices device-plugin)
 set(needed_by_Admission jobset mpi-operator pod-groups)  # it tries the examples
-# Suites whose programs take many minutes to build: only with KUBEGANG_LONG, or if the filter names them.
-set(takes_long_to_build Kueue)
+# Suites that a usual run leaves out: only with KUBEGANG_LONG, or if the filter names them. The programs of the first take
+# many minutes to build, the image of the second is large.
+set(left_out Kueue MpiScripts)
 # Begun first, so that the lanes end at about the same time.
 set(long Rotation Backfill Nodes.ANodeThatIsPoweredOff Nodes.ANodeThatIsNotReady BadManifests LaunchOfAPartialGang)
 
@@ -97,7 +98,7 @@ endif()
 # ctest's tests, and of each that is a whole suite the tests in it.
 names_of(${tests} ${filter} names)
 if(filter STREQUAL "*" AND "$ENV{KUBEGANG_LONG}" STREQUAL "")
-  foreach(suite IN LISTS takes_long_to_build)
+  foreach(suite IN LISTS left_out)
     list(FILTER names EXCLUDE REGEX "^${suite}\\.")
   endforeach()
 endif()
