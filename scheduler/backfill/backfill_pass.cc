@@ -32,7 +32,6 @@ class Ripe {
   }
   // The books have changed.
   void forget() { ripening_ = nullptr; }
-  const Ripening* ripening() const { return ripening_; }
 
  private:
   Ripening* ripening_;
@@ -517,41 +516,6 @@ const NodeSet& BackfillPass::open_nodes(const Try& tried, base::Instant now) {
   return nodes;
 }
 
-void BackfillPass::Failures::go_to(std::uint64_t version, base::Instant now) {
-  const bool same = version_ == version && now_ == now;
-  if (!same) all_.clear();
-  version_ = version;
-  now_ = now;
-}
-
-// True if whatever keeps `b` from starting keeps `a` from it too: as many nodes or more, for as
-// long or longer, out of the same nodes or fewer, with as many cores on each.
-bool BackfillPass::Failures::needs_no_less(const Need& a, const Need& b) {
-  return a.ripening == b.ripening && a.nodes_min >= b.nodes_min && a.limit >= b.limit &&
-         b.nodes.contains(a.nodes);
-}
-
-// `all_` is in the order of `until`, so the first that applies reaches furthest. Cost: O(64).
-base::Instant BackfillPass::Failures::until(const Need& need) const {
-  const auto found = std::ranges::find_if(
-      all_, [&](const Failure& other) { return needs_no_less(need, other.need()); });
-  return found == all_.end() ? now_ : found->until;
-}
-
-void BackfillPass::Failures::add(const Need& need, base::Instant until) {
-  constexpr std::size_t kMost = 64;
-  if (until <= now_ || need.ripening == nullptr) return;
-  // Failures that say no more than the new one are superfluous.
-  std::erase_if(all_, [&](const Failure& other) {
-    return other.until <= until && needs_no_less(other.need(), need);
-  });
-  // The failure that reaches least far saves the least.
-  if (all_.size() == kMost) all_.pop_back();
-  const auto later = [&](const Failure& other) { return other.until > until; };
-  all_.insert(std::ranges::find_if_not(all_, later),
-              {need.ripening, need.nodes_min, need.limit, need.nodes, until});
-}
-
 // Returns the first start from then on for which the job's licenses are free; nullopt if there is
 // none. The same instant if it needs none, or they are not planned.
 std::optional<base::Instant> BackfillPass::with_licenses(const Try& tried,
@@ -559,19 +523,6 @@ std::optional<base::Instant> BackfillPass::with_licenses(const Try& tried,
   if (!from || !plans_licenses_of(tried.job)) return from;
   const auto free = plan_->licenses->first_free(tried.job.request->licenses, *from, tried.limit);
   return tried.now_only && free > plan_->now ? std::nullopt : free;
-}
-
-// Returns the first start that place() must look at. Those before `failed_until` are in vain, and
-// need not be gone through one by one if there are nodes enough whichever are promised: the record
-// is counted as tried at the first of them.
-std::optional<base::Instant> BackfillPass::first_start(base::Instant failed_until, int nodes_min,
-                                                       bool& counted) {
-  Plan& plan = *plan_;
-  if (failed_until <= plan.now) return plan.now;
-  if (plan.sweep.count() - plan.promises.nodes_count() < nodes_min) return plan.now;
-  if (!std::exchange(counted, true)) ++plan.tried;
-  const auto next = plan.promises.next_end(plan.now);
-  return next ? std::optional{std::max(*next, failed_until)} : std::nullopt;
 }
 
 // Finds when the job may start, beginning with now: on the nodes that are free of promises from
@@ -591,8 +542,6 @@ std::optional<base::Instant> BackfillPass::first_start(base::Instant failed_unti
 //
 // Each turn of the loop moves `from` on, and it ends with the window. `until`: begins of promises
 // are rounded down to the resolution, so a start may lie within the one in which nodes come free.
-// `failures`: all starts before the first for which the selector is asked are in vain for jobs
-// behind that need no less.
 bool BackfillPass::place(const Try& tried, base::Instant now) {
   Plan& plan = *plan_;
   const BackfillParameters& parameters = cluster_.parameters().backfill;
@@ -604,14 +553,8 @@ bool BackfillPass::place(const Try& tried, base::Instant now) {
   Promises::Sweep& sweep = plan.sweep;
   sweep.begin(usable_, tried.limit);
   Ripe ripe{lookahead_.ripening(tried.job, tried.partition)};
-  const Failures::Need need{ripe.ripening(), nodes_min, tried.limit, usable_};
-  plan.failures.go_to(books_.version(), plan.now);
-  const base::Instant failed_until = plan.failures.until(need);
   bool counted = !cluster_.parameters().quirks.tests_count_with_nodes;
-  // If licenses keep it from starting, that says nothing about jobs that need as many nodes.
-  bool possible = any_required || tried.now_only || plans_licenses_of(tried.job);
   std::optional<base::Instant> from = plan.now;
-  if (!possible) from = first_start(failed_until, nodes_min, counted);
   while ((from = with_licenses(tried, from)) && *from < plan.end) {
     const NodeSet& nodes = sweep.at(*from);
     // The instant from which the job may find more nodes that are free of promises.
@@ -626,10 +569,8 @@ bool BackfillPass::place(const Try& tried, base::Instant now) {
     if (!std::exchange(counted, true)) ++plan.tried;
     if (!ripe.suffice(sweep, nodes_min, until)) {
       from = later;
-      if (from) from = std::max(*from, failed_until);
       continue;
     }
-    if (!std::exchange(possible, true)) plan.failures.add(need, *from);
     Lookahead::Answer answer = ask(tried, nodes, until, now);
     if (answer.kind != Lookahead::Answer::Kind::kStarts) {
       from = later;
@@ -660,7 +601,6 @@ bool BackfillPass::place(const Try& tried, base::Instant now) {
     if (promise(tried, answer.nodes, start)) return true;
     from = start > *from ? start : *from + parameters.resolution;
   }
-  if (!possible) plan.failures.add(need, plan.end);
   return true;
 }
 

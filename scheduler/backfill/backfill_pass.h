@@ -101,37 +101,6 @@ class BackfillPass {
     JobId job;
     PartitionIndex partition;
   };
-  // Until when no start was possible for jobs that were tried. Promises only become more in a pass,
-  // so a job that needs no less cannot start before then either.
-  class Failures {
-   public:
-    // A need that failed: fewer nodes than nodes_min were ripe and free of promises for the limit.
-    struct Need {
-      const Ripening* ripening;
-      int nodes_min;
-      base::Duration limit;
-      const NodeSet& nodes;
-    };
-    // Forgets all if the books or the time have changed since.
-    void go_to(std::uint64_t version, base::Instant now);
-    base::Instant until(const Need& need) const;
-    void add(const Need& need, base::Instant until);
-
-   private:
-    struct Failure {
-      const Ripening* ripening;
-      int nodes_min;
-      base::Duration limit;
-      NodeSet nodes;
-      base::Instant until;
-      Need need() const { return {ripening, nodes_min, limit, nodes}; }
-    };
-    static bool needs_no_less(const Need& a, const Need& b);
-
-    std::uint64_t version_ = 0;
-    base::Instant now_{};
-    std::vector<Failure> all_;  // the latest `until` first
-  };
   // A pass under way.
   struct Plan {
     Plan(int node_count, base::Instant begun, base::Instant window_end)
@@ -140,7 +109,6 @@ class BackfillPass {
     base::Instant now;  // in whole seconds, as all instants of the plan are
     Promises promises;
     Promises::Sweep sweep;  // of the record that is tried
-    Failures failures;
     std::optional<LicensePlan> licenses;  // with bf_licenses
     base::Instant end;
     std::vector<Record> records;  // first those that the pass has come to
@@ -206,8 +174,6 @@ class BackfillPass {
   const NodeSet& open_nodes(const Try& tried, base::Instant now);
   std::optional<base::Instant> with_licenses(const Try& tried,
                                              std::optional<base::Instant> from) const;
-  std::optional<base::Instant> first_start(base::Instant failed_until, int nodes_min,
-                                           bool& counted);
   enum class Started { kYes, kNo, kSkipped };
   Started start_now(const Try& tried, const NodeSet& nodes, base::Instant now);
   void limit_to_promises(const Try& tried, Fits& fits) const;

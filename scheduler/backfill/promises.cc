@@ -70,15 +70,6 @@ std::optional<base::Instant> Promises::next_begin(const NodeSet& nodes, base::In
   return first;
 }
 
-// The end of the window does not count: promises are cut there, and no node really comes free.
-std::optional<base::Instant> Promises::next_end(base::Instant after) const {
-  const auto next =
-      std::upper_bound(by_end_.begin(), by_end_.end(), after,
-                       [](base::Instant at, const Promise& each) { return at < each.end; });
-  if (next == by_end_.end() || next->end >= window_end_) return std::nullopt;
-  return next->end;
-}
-
 // Before all instants: the first at() brings in what is in the way at its start.
 void Promises::Sweep::begin(const NodeSet& nodes, base::Duration length) {
   nodes_ = free_ = nodes;

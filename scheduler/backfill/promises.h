@@ -1,8 +1,8 @@
 // Promises: which nodes are kept for which waiting jobs, from when to when (8.1). A promise is of
 // whole nodes, whatever part of them its job needs (R8.1).
 //
-// Cost: add O(promises + nodes of the job); next_end O(log promises); overlaps O(promises of these
-// nodes); a Sweep as a whole O(nodes of all promises), however often its start moves.
+// Cost: add O(promises + nodes of the job); overlaps O(promises of these nodes); a Sweep as a whole
+// O(nodes of all promises), however often its start moves.
 #pragma once
 
 #include <cstddef>
@@ -25,10 +25,6 @@ class Promises {
   bool overlaps(const NodeSet& nodes, base::Instant begin, base::Instant end) const;
   // Returns when the next promise of one of the nodes begins after this instant.
   std::optional<base::Instant> next_begin(const NodeSet& nodes, base::Instant after) const;
-  // Returns how many nodes are promised; one that is promised several times counts as often.
-  int nodes_count() const { return static_cast<int>(places_.size()); }
-  // Returns when the next promise ends after this instant, within the window.
-  std::optional<base::Instant> next_end(base::Instant after) const;
   // Returns how many instants at which the promised nodes change there are, as Slurm counts them
   // for bf_node_space_size.
   int changes() const { return static_cast<int>(changes_.size()) + 1; }
