@@ -140,9 +140,8 @@ void Ledger::check_dependency(const JobFacts& facts) {
     std::optional<int> task = term.task;
     if (term.type == kube::DependencyType::kAfterCorr) {
       // One without a counterpart waits for the whole array (slurm-semantics.md, 13.4).
-      const bool has_twin = fates_.contains(title_of(term.job_name, facts.task));
-      kind = has_twin ? "AfterOK" : "AfterAny";
-      if (has_twin) task = facts.task;
+      kind = "AfterOK";
+      if (fates_.contains(title_of(term.job_name, facts.task))) task = facts.task;
     } else if (task && fates_.contains(term.job_name) &&
                !fates_.contains(title_of(term.job_name, task))) {
       continue;  // the array has no such task

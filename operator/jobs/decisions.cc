@@ -151,6 +151,10 @@ void Decisions::on(const sched::End& end, JobRecord& job) {
   // Pods that are ending already may need to end sooner.
   job.deleting.clear();
   job.start.commit_after = end.preemptor;
+  if (end.preemptor && job.task) {
+    JobRecord& array = parts_.jobs.array_of(job);
+    if (array.has_throttle()) array.array->ends_for.insert(*end.preemptor);
+  }
   const kube::JobEnding& ending = *job.wanted().ending;
   const std::string verdict{kube::to_string(ending.verdict)};
   const std::string by = ending.by ? kube::to_string(*ending.by) : "";

@@ -384,17 +384,23 @@ std::optional<JobBook::Outcome> JobBook::outcome_of_task(sched::JobId id) const 
       case kube::TaskOutcome::kNone:
         break;
       case kube::TaskOutcome::kSucceeded:
-        return Outcome{ns, sched::JobState::kCompleted, std::nullopt};
+        return std::optional{Outcome{ns, sched::JobState::kCompleted, std::nullopt}};
       case kube::TaskOutcome::kFailed:
-        return Outcome{ns, sched::JobState::kFailed, std::nullopt};
+        return std::optional{Outcome{ns, sched::JobState::kFailed, std::nullopt}};
       case kube::TaskOutcome::kCancelled:
-        return Outcome{ns, sched::JobState::kCancelled, std::nullopt};
+        return std::optional{Outcome{ns, sched::JobState::kCancelled, std::nullopt}};
     }
-    return Outcome{ns, sched::JobState::kPending, std::nullopt};
+    return std::optional<Outcome>{};
   };
   if (const JobRecord* array = peek(id.array())) {
-    if (!array->array || !array->array->all.contains(*task)) return std::nullopt;
-    return outcome_in(array->key.ns, array->array->outcomes);
+    if (!array->array) return std::nullopt;
+    const ArrayRecord& record = *array->array;
+    if (auto ended = outcome_in(array->key.ns, record.outcomes)) return ended;
+    // An array that has ended has no other tasks. Which there are is not known of one that was
+    // never accepted.
+    const bool is_one = record.all.empty() || record.all.contains(*task);
+    if (array->is_final() || !is_one) return std::nullopt;
+    return Outcome{array->key.ns, sched::JobState::kPending, std::nullopt};
   }
   const auto finished = finished_by_id_.find(id.array());
   if (finished == finished_by_id_.end()) return std::nullopt;
@@ -479,6 +485,9 @@ JobRecord* JobBook::take_out(const std::string& uid) {
   JobRecord& job = make_record(finished.object, finished.arrival, finished.id);
   // The spec was judged before the record was put away (says_it_all).
   job.judge_again = false;
+  if (job.array && job.object->status.array) {
+    job.array->outcomes = kube::TaskOutcomes{*job.object->status.array};
+  }
   take_pods(job);
   touch(uid);
   return &job;

@@ -108,6 +108,9 @@ struct ArrayRecord {
   std::optional<kube::TaskOutcome> rest_ended;
   // With records: tasks of stored ends, each with the version that told its end first: TaskEnds.
   std::map<int, std::int64_t> ends_told;
+  // With a throttle: jobs for which tasks end by preemption. What starts in their place is written
+  // after the commits of these. Decisions adds to it, StatusPublisher takes away.
+  std::set<sched::JobId> ends_for;
   // The tasks that the write under way is about, by key, with what it says of each:
   // StatusPublisher.
   std::map<std::string, kube::JobStatus> in_flight;
@@ -174,8 +177,9 @@ struct JobRecord {
   std::shared_ptr<const kube::Job> accepted;
   bool told_suspend = false;
   bool told_cancel = false;
-  // Jobs that it waits for no more; nothing is written of it before that is stored of them.
-  // Decisions adds to it, StatusPublisher takes away.
+  // Jobs that it waits for no more, or that have just got the numbers that its terms name; nothing
+  // is written of it before that is stored of them. Decisions and Wishes add to it, StatusPublisher
+  // takes away.
   std::set<sched::JobId> commit_after_ends;
   bool judge_again = true;       // its spec, or what it is judged against, changed
   bool judge_when_free = false;  // what it is judged against changed while it had nodes
@@ -231,6 +235,8 @@ struct JobRecord {
   // where the condition's status changes. Returns whether anything changed.
   bool set_condition(std::string_view type, kube::ConditionStatus value, std::string reason,
                      std::string message, base::Instant now);
+  // Returns true if it is an array with a limit of tasks that run at once.
+  bool has_throttle() const { return request->array && request->array->at_once; }
   bool is_final() const { return wanted().state && kube::is_final(*wanted().state); }
   bool is_allocated() const { return !is_final() && wanted().allocation.has_value(); }
   // Returns true if its pods are ready, nothing waits for the write that says so, and that is not

@@ -469,8 +469,17 @@ void Wishes::show_accepted(JobRecord& job) {
 
 // The terms are stored with the number by which other jobs name the job, so that a leader that
 // finds the one finds the other.
+// A number that a name stands for is written after the job that has it: the next leader would give
+// that job another one.
 void Wishes::show_terms(JobRecord& job, const sched::Dependency& dependency) {
   job.wanted().dependency = shown_terms(*job.object, dependency, job.wanted().dependency);
+  for (const kube::DependencyStatus& term : job.wanted().dependency) {
+    if (term.job_name.empty() || !term.job_id) continue;
+    JobRecord* const named = parts_.jobs.peek(sched::JobId{*term.job_id});
+    if (named == nullptr || named->status.stored().job_id) continue;
+    job.commit_after_ends.insert(named->id);
+    parts_.jobs.mark(*named, WriteUrgency::kUrgent);
+  }
   parts_.jobs.mark(job, WriteUrgency::kUrgent);
 }
 

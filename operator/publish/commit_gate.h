@@ -14,11 +14,14 @@
 //      an ending that a new leader would not know of.
 //   4. The ending of a job that is preempted is written only when the claim, or the readiness, of
 //      the job that preempts it is stored. So no job is ended for one that a new leader would then
-//      place elsewhere. But if that job waited for the start of this one, a start that is not
-//      stored yet comes first, and the ending with it (rule 5).
+//      place elsewhere. What starts in the place of such a job under the throttle of their array is
+//      written no sooner: so no more tasks than may have nodes in what is stored. But if that job
+//      waits for the start of this one, as by rule 5, a start that is not stored yet comes first,
+//      and the ending with it.
 //   5. That a job waits no longer for another one (its dependency), and so its start, is written
 //      only when the start or the end of that one is stored. So no job starts because of an end
-//      that a new leader may see otherwise.
+//      that a new leader may see otherwise. For the same reason the number that a name in its
+//      dependency stands for is written only when the job of that name has it.
 //
 // Nothing here is remembered and nothing is a script: the five questions are asked whenever a write
 // is due, and what may not be written yet is asked again when an answer has come.

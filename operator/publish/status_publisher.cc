@@ -58,11 +58,15 @@ void show_failed_twins(const ArrayRecord& record, std::vector<kube::DependencySt
   for (std::size_t i = 0; i < of_array.size(); ++i) {
     if (of_array[i].type != kube::DependencyType::kAfterCorr) continue;
     std::vector<int> failed;
+    bool some_wait = record.has_rest();
     for (const auto& [number, task] : record.tasks) {
       const auto& terms = std::as_const(*task).wanted().dependency;
-      const bool waits = !task->is_final() && !task->is_allocated() && i < terms.size();
-      if (waits && terms[i].state == kube::DependencyState::kFailed) failed.push_back(number);
+      if (task->is_final() || task->is_allocated() || i >= terms.size()) continue;
+      if (terms[i].state == kube::DependencyState::kFailed) failed.push_back(number);
+      some_wait = some_wait || terms[i].state == kube::DependencyState::kUnfulfilled;
     }
+    // Where each task is a job by itself, nothing else says so.
+    if (!some_wait) of_array[i].state = kube::DependencyState::kFulfilled;
     std::string text = base::format_number_list(failed);
     if (text.size() > kFailedTwinsBytesMax) text.resize(text.rfind(',', kFailedTwinsBytesMax));
     of_array[i].failed_tasks = std::move(text);
@@ -157,20 +161,29 @@ bool has_start_to_store(const JobRecord& job) {
   return job.wanted().starts.value_or(0) > job.status.stored().starts.value_or(0);
 }
 
-// Returns true if the awaited facts of the other job are stored: for an array, the ends of all
-// awaited tasks, or only their starts if they have begun and not ended.
+// Returns true if the awaited facts of that task of the other job are stored: its end, or only its
+// start if it has begun and not ended.
+bool is_told_of_task(const CommitGate& gate, const JobRecord& job, const JobRecord& other,
+                     const JobRecord& task) {
+  return !has_waited_for(job, other, *task.task) || gate.may_end_wait(task.uid) ||
+         (!task.is_final() && !has_start_to_store(task));
+}
+
+// Returns true if the awaited facts of the other job are stored, for an array those of all awaited
+// tasks.
 bool is_told_of(const CommitGate& gate, const JobRecord& job, const JobRecord& other) {
+  // The terms of the job have that number.
+  if (other.status.exists() && !other.status.stored().job_id) return false;
   if (!gate.may_end_wait(other.uid)) return only_start_is_awaited(job, other);
   // The array's status reports ends without a record.
   const bool is_clean =
       other.status.urgency() == WriteUrgency::kClean && !other.status.is_in_flight();
   if (other.array && other.array->rest_ended && !is_clean) return false;
   return !other.array || std::ranges::all_of(other.array->tasks, [&](const auto& each) {
-    const JobRecord& task = *each.second;
-    return !has_waited_for(job, other, each.first) || gate.may_end_wait(task.uid) ||
-           (!task.is_final() && !has_start_to_store(task));
+    return is_told_of_task(gate, job, other, *each.second);
   });
 }
+
 
 }  // namespace
 
@@ -202,17 +215,65 @@ bool StatusPublisher::may_say_now(JobRecord& job, base::Instant now) {
   // The ends of the jobs that it waited for come first (rule 5).
   if (!is_told_of_ends(job)) return false;
   if (job.task && !is_told_of_ends(jobs_.array_of(job))) return false;
-  // An ending by preemption waits for the commit of the job that preempts (CommitGate, rule 4).
-  // Once that is stored the question is settled for good, whatever is marked for the preemptor
-  // later.
-  if (!job.start.commit_after) return true;
-  const JobRecord* first = jobs_.find(*job.start.commit_after);
-  // A start and its end may be one write, which comes first if the preemptor waited for that start.
-  const bool goes_first =
-      first != nullptr && first->commit_after_ends.contains(job.id) && has_start_to_store(job);
-  if (first != nullptr && !goes_first && !gate_.may_write_ending(first->uid)) return false;
-  job.start.commit_after.reset();
-  return true;
+  // An ending by preemption waits for the commit of the job that preempts (CommitGate, rule 4), and
+  // so does what starts in its place. Once that is stored the question is settled for good,
+  // whatever is marked for the preemptor later.
+  if (job.start.commit_after) {
+    if (!may_say_before(*job.start.commit_after, job)) return false;
+    job.start.commit_after.reset();
+  }
+  if (!job.task || !has_start_to_store(job)) return true;
+  JobRecord& array = jobs_.array_of(job);
+  if (!array.has_throttle()) return true;
+  std::erase_if(array.array->ends_for, [&](sched::JobId id) { return is_committed(id); });
+  return std::ranges::all_of(array.array->ends_for,
+                             [&](sched::JobId id) { return may_say_before(id, job); });
+}
+
+bool StatusPublisher::is_committed(sched::JobId preemptor) {
+  const JobRecord* first = jobs_.find(preemptor);
+  return first == nullptr || gate_.may_write_ending(first->uid);
+}
+
+// A start and its end may be one write, which comes first if the preemptor waits for that start.
+bool StatusPublisher::may_say_before(sched::JobId preemptor, const JobRecord& job) {
+  return is_committed(preemptor) ||
+         (has_start_to_store(job) && waits_for(*jobs_.find(preemptor), job));
+}
+
+// Follows what each waits for: the lines of may_say_now().
+bool StatusPublisher::waits_for(const JobRecord& job, const JobRecord& awaited) {
+  std::set<const JobRecord*> seen{&job};
+  std::vector<const JobRecord*> ahead{&job};
+  const auto add = [&](const JobRecord* other) {
+    if (other != nullptr && seen.insert(other).second) ahead.push_back(other);
+  };
+  const auto add_uncommitted = [&](sched::JobId id) {
+    if (!is_committed(id)) add(jobs_.find(id));
+  };
+  const auto add_ends = [&](const JobRecord& waiting) {
+    for (const sched::JobId id : waiting.commit_after_ends) {
+      const JobRecord* other = jobs_.peek(id);
+      if (other == nullptr || is_told_of(gate_, waiting, *other)) continue;
+      add(other);
+      if (!other->array) continue;
+      for (const auto& [number, task] : other->array->tasks) {
+        if (!is_told_of_task(gate_, waiting, *other, *task)) add(task);
+      }
+    }
+  };
+  while (!ahead.empty() && !seen.contains(&awaited)) {
+    const JobRecord& next = *ahead.back();
+    ahead.pop_back();
+    add_ends(next);
+    if (next.start.commit_after) add_uncommitted(*next.start.commit_after);
+    if (!next.task) continue;
+    const JobRecord& array = jobs_.array_of(next);
+    add_ends(array);
+    if (!has_start_to_store(next) || !array.has_throttle()) continue;
+    for (const sched::JobId id : array.array->ends_for) add_uncommitted(id);
+  }
+  return seen.contains(&awaited);
 }
 
 // An ending that waits for the claim of its preemptor stays in the set; what only informs moves to

@@ -71,6 +71,13 @@ class StatusPublisher {
   bool may_write_now(JobRecord& job, base::Instant now);
   bool may_say_now(JobRecord& job, base::Instant now);
   bool is_told_of_ends(JobRecord& job);
+  // Returns true if the claim, or the readiness, of the job is stored, or it is gone.
+  bool is_committed(sched::JobId preemptor);
+  // Returns true if what ends, or starts, because of the preemptor need not wait for it.
+  bool may_say_before(sched::JobId preemptor, const JobRecord& job);
+  // Returns true if what is to be written of `job` waits, directly or by way of others, for what is
+  // to be written of `awaited`. Cost: what can be reached.
+  bool waits_for(const JobRecord& job, const JobRecord& awaited);
   // From the line, until there are `most` effects.
   void write_from(WaitingLine& line, std::size_t most, base::Instant now, std::int64_t term,
                   std::vector<Effect>& effects);

@@ -23,7 +23,7 @@ struct StatusPublisherTest : testing::Test {
     object.metadata.ns = "team-a";
     object.metadata.uid = name;
     object.metadata.resource_version = "1";
-    object.status.job_id = id;
+    if (id != 0) object.status.job_id = id;
     object.status.priority = priority;
     Changes<kube::Job> changes;
     changes[{"team-a", name}] = std::make_shared<const kube::Job>(object);
@@ -153,6 +153,120 @@ TEST_F(StatusPublisherTest, AnEndingWaitsForTheClaimOfItsPreemptor) {
   EXPECT_EQ(due(), "");
   stored(preemptor);
   EXPECT_EQ(due(), "a-victim:ending");
+}
+
+// A leader that came in between would give the job another number, and the one that waits for it by
+// its name would wait for a job that is gone.
+TEST_F(StatusPublisherTest, ANumberIsWrittenBeforeWhatNamesIt) {
+  JobRecord& named = job("named", 0, 0);
+  jobs.set_id(named, sched::JobId{7});
+  JobRecord& waits = job("awaits", 1, 0);
+  kube::DependencyStatus& term = waits.wanted().dependency.emplace_back();
+  term.job_name = "named";
+  term.job_id = 7;
+  waits.commit_after_ends.insert(named.id);
+  mark(waits, WriteUrgency::kUrgent, "");
+  EXPECT_EQ(due(), "");
+  named.wanted().job_id = 7;
+  mark(named, WriteUrgency::kUrgent, "");
+  EXPECT_EQ(due(), "named:status");
+  EXPECT_EQ(due(), "");
+  stored(named);
+  EXPECT_EQ(due(), "awaits:status");
+}
+
+// A task has ended for a preemptor, and the next one starts in its place, since one may run.
+struct ThrottledArrayTest : StatusPublisherTest {
+  ThrottledArrayTest() {
+    kube::Job object;
+    object.metadata = {.name = "sweep", .ns = "team-a", .uid = "sweep", .resource_version = "1"};
+    object.spec.array.emplace().tasks = "0-1";
+    object.status.job_id = 1;
+    object.status.state = kube::JobState::kRunning;
+    kube::ArrayTask& first = object.status.array.emplace().tasks.emplace_back();
+    first.job_id = 1;
+    first.starts = 1;
+    first.allocation.emplace();
+    (void)jobs.observe({{{"team-a", "sweep"}, std::make_shared<const kube::Job>(object)}});
+    JobRecord& array = *jobs.find("sweep");
+    sched::JobRequest request;
+    request.array.emplace().at_once = 1;
+    array.request = std::make_shared<const sched::JobRequest>(request);
+    // As Decisions does it.
+    JobRecord& preempted = *jobs.find("sweep/0");
+    preempted.wanted().ending.emplace();
+    preempted.start.commit_after = preemptor.id;
+    array.array->ends_for.insert(preemptor.id);
+    mark(preempted, WriteUrgency::kCommit, "");
+    JobRecord& next = jobs.make_task(array, 1, nullptr);
+    next.wanted().starts = 1;
+    next.wanted().job_id = 2;
+    next.wanted().allocation.emplace();
+    mark(next, WriteUrgency::kCommit, "");
+    preemptor.wanted().claim.emplace();
+    mark(preemptor, WriteUrgency::kCommit, "");
+  }
+  // Returns which tasks have nodes in the status of the array that is wanted.
+  std::string tasks_with_nodes() {
+    std::string text;
+    for (const kube::ArrayTask& task : jobs.find("sweep")->wanted().array->tasks) {
+      if (task.allocation && !task.ending) text += std::to_string(task.task);
+    }
+    return text;
+  }
+  JobRecord& preemptor = job("urgent", 9, 0);
+};
+
+// Stored in between, both tasks would run for the next leader.
+TEST_F(ThrottledArrayTest, WhatStartsInThePlaceOfAPreemptedTaskIsWrittenWithItsEnd) {
+  EXPECT_EQ(due(), "urgent:claim");
+  EXPECT_EQ(due(), "");
+  stored(preemptor);
+  EXPECT_EQ(due(), "sweep:ending");
+  EXPECT_EQ(tasks_with_nodes(), "1");
+}
+
+// Each of the two writes would wait for the other one.
+TEST_F(ThrottledArrayTest, TheStartComesFirstIfThePreemptorWaitsForIt) {
+  preemptor.wanted().dependency.push_back({.type = kube::DependencyType::kAfter, .job_id = 1});
+  preemptor.commit_after_ends.insert(sched::JobId{1});
+  EXPECT_EQ(due(), "sweep:start");
+  EXPECT_EQ(tasks_with_nodes(), "01");
+  JobRecord& array = *jobs.find("sweep");
+  stored(array);
+  stored(*jobs.find("sweep/1"));
+  EXPECT_EQ(due(), "urgent:claim");
+  stored(preemptor);
+  now += seconds{1};  // the status of an array rests
+  EXPECT_EQ(due(), "sweep:ending");
+  EXPECT_EQ(tasks_with_nodes(), "1");
+}
+
+// The same over others: the preemptor waits for the start of a task of another array, that one for
+// the claim of another preemptor, and that for the start here.
+TEST_F(ThrottledArrayTest, TheStartComesFirstIfThePreemptorWaitsForItByWayOfOthers) {
+  JobRecord& between = job("between", 10, 0);
+  between.wanted().starts = 1;
+  between.wanted().allocation.emplace();
+  between.wanted().ending.emplace();
+  mark(between, WriteUrgency::kCommit, "");
+  JobRecord& other = job("urgent-too", 11, 0);
+  other.wanted().claim.emplace();
+  mark(other, WriteUrgency::kCommit, "");
+  between.start.commit_after = other.id;
+  preemptor.wanted().dependency.push_back({.type = kube::DependencyType::kAfter, .job_id = 10});
+  preemptor.commit_after_ends.insert(between.id);
+  other.wanted().dependency.push_back({.type = kube::DependencyType::kAfter, .job_id = 1});
+  other.commit_after_ends.insert(sched::JobId{1});
+  // Two of the circle may go first.
+  EXPECT_EQ(due(), "between:ending");
+  stored(between);
+  EXPECT_EQ(due(), "urgent:claim");
+  stored(preemptor);
+  EXPECT_EQ(due(), "sweep:ending");
+  stored(*jobs.find("sweep"));
+  stored(*jobs.find("sweep/1"));
+  EXPECT_EQ(due(), "urgent-too:claim");
 }
 
 // Two tokens in a second, as while more important writes wait: the two of highest priority first.

@@ -234,5 +234,44 @@ TEST_F(DependencyTest, AJobThatIsNotAcceptedIsWaitedFor) {
   ASSERT_TRUE(ends_as("second", "Completed")) << world.log_tail();
 }
 
+// The same of a task of an array: which tasks that has is not known before it is accepted. The two
+// may be accepted in one step, the one that waits first.
+TEST_F(DependencyTest, ATaskOfAnArrayThatIsNotAcceptedIsWaitedFor) {
+  json more = after("AfterOK", "first");
+  more["dependency"]["terms"][0]["task"] = 1;
+  world.apply(gang_job("second", 1, "5s", more));
+  world.run_for(seconds{5});
+  json cannot_start{{"array", {{"tasks", "0-1"}}}};
+  cannot_start["partitions"] = json::array({"later"});
+  world.apply(gang_job("first", 1, "5s", cannot_start));
+  world.run_for(seconds{10});
+  EXPECT_EQ(reason("second"), "Dependency") << world.log_tail();
+  world.restart_operator();
+  world.run_for(seconds{10});
+  EXPECT_EQ(reason("second"), "Dependency") << world.log_tail();
+  json later = force();
+  later["default"] = false;
+  world.apply(partition("later", later));
+  ASSERT_TRUE(ends_as("first", "Completed")) << world.log_tail();
+  ASSERT_TRUE(ends_as("second", "Completed")) << world.log_tail();
+}
+
+// The record of an array that has ended is made again for an edit that no leader has seen.
+TEST_F(DependencyTest, TasksOfAnArrayThatWasEditedAfterItsEndAreKnown) {
+  json array{{"array", {{"tasks", "0-1"}}}};
+  world.apply(gang_job("first", 1, "5s", array));
+  ASSERT_TRUE(ends_as("first", "Completed")) << world.log_tail();
+  world.patch_job("first", {{"control", {{"tasks", {{{"tasks", "1"}, {"hold", true}}}}}}});
+  for (const int task : {1, 7}) {
+    json more = after("AfterNotOK", "first");
+    more["dependency"]["terms"][0]["task"] = task;
+    world.apply(gang_job("after-" + std::to_string(task), 1, "5s", more));
+  }
+  world.restart_operator();
+  world.run_for(seconds{10});
+  EXPECT_EQ(reason("after-1"), "DependencyNeverSatisfied") << world.log_tail();
+  EXPECT_EQ(world.state("after-7"), "Completed") << "there is no such task";
+}
+
 }  // namespace
 }  // namespace control

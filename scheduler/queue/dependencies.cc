@@ -159,6 +159,7 @@ void Dependencies::add(Job& job, const std::vector<KnownJob>& known) {
   job.terms.clear();
   fit_terms(job);
   if (counts_names_) names_[name_of(job)].jobs.insert(job.id);
+  if (job.is_array()) open_again(job.id);
   if (terms.empty()) return;
   changed_.insert(job.id);
   for (std::uint32_t i = 0; i < terms.size() && !needs_no_more(job); ++i) {
@@ -208,12 +209,23 @@ bool Dependencies::is_known(JobId id) const {
 }
 
 // Returns the job that the term names; with aftercorr, if that is an array, its task of the same
-// number.
+// number if it has one.
 JobId Dependencies::waited_for(const Job& job, const DependencyTerm& term) const {
   if (term.kind != DependencyKind::kAfterCorr || !job.id.is_task()) return term.job;
-  const Job* other = books_.find(term.job);
-  if (other != nullptr && !other->is_array()) return term.job;
-  return JobId::of_task(term.job, *job.id.task());
+  const JobId twin = JobId::of_task(term.job, *job.id.task());
+  return books_.find(term.job) == nullptr || is_known(twin) ? twin : term.job;
+}
+
+// Now it is known which tasks the array has. Jobs may have waited for one before.
+void Dependencies::open_again(JobId array) {
+  std::vector<Edge> edges;
+  for (auto at = edges_.lower_bound(Edge{array, JobId{0}, 0});
+       at != edges_.end() && std::get<0>(*at).array() == array; ++at) {
+    if (std::get<0>(*at).is_task() || std::get<1>(*at).is_task()) edges.push_back(*at);
+  }
+  for (const Edge& edge : edges) {
+    if (edges_.erase(edge) > 0) open(*books_.find(std::get<1>(edge)), std::get<2>(edge));
+  }
 }
 
 // The task waits for what its array waits for, and with aftercorr for its twin, even if the other
@@ -246,6 +258,15 @@ void Dependencies::split(Job& array, Job& task) {
   if (counts_names_) names_[name_of(array)].jobs.erase(array.id);
 }
 
+// The tasks that still wait as their array have no counterparts in the other one, which has ended.
+// They wait for all of it to succeed (recorded); if they wait in vain, each is a job by itself.
+TermState Dependencies::outcome_of_rest(const Job& job, JobState other) {
+  if (outcome(DependencyKind::kAfterCorr, other) == TermState::kFailed) {
+    job.array->waiting.each([&](int task) { splits_.insert(JobId::of_task(job.id, task)); });
+  }
+  return TermState::kMet;
+}
+
 // Makes a job of each task of the array that waits by aftercorr for one that has ended: it waits no
 // more, or forever.
 void Dependencies::split_ended(const Job& job, const Job& other) {
@@ -275,7 +296,7 @@ void Dependencies::open(Job& job, std::uint32_t term) {
   if (other != nullptr && job.is_array() && other->is_array() &&
       asked.kind == DependencyKind::kAfterCorr) {
     split_ended(job, *other);
-    if (is_terminal(other->state)) return set(job, term, TermState::kMet);
+    if (is_terminal(other->state)) return set(job, term, outcome_of_rest(job, other->state));
   }
   if (other != nullptr && is_terminal(other->state) && asked.kind != DependencyKind::kAfter) {
     return set(job, term, outcome(asked.kind, other->state));
@@ -294,7 +315,7 @@ void Dependencies::open(Job& job, std::uint32_t term) {
 // The caller alone knows the job.
 void Dependencies::open_known(Job& job, std::uint32_t term, const KnownJob& known) {
   const DependencyTerm& asked = job.request->dependency.terms[term];
-  const Edge edge{asked.job, job.id, term};
+  const Edge edge{waited_for(job, asked), job.id, term};
   const base::Instant due = known.started.value_or(base::Instant{}) + asked.delay;
   if (!is_terminal(known.state)) {
     edges_.insert(edge);
@@ -337,6 +358,8 @@ void Dependencies::remove(const Job& job) {
   CHECK(job.terms.size() == terms.size(), to_string(job.id));
   for (std::uint32_t i = 0; i < terms.size(); ++i) {
     edges_.erase(Edge{waited_for(job, terms[i]), job.id, i});
+    // The other array may be away for a while.
+    edges_.erase(Edge{terms[i].job, job.id, i});
   }
 }
 
@@ -394,15 +417,20 @@ void Dependencies::over(const Job& job) {
   if (has_begun(books_, *job.whole)) see_started(job.whole->id, now_);
 }
 
+// Returns those that are waited for by themselves.
+std::set<JobId> Dependencies::named_tasks(JobId array) const {
+  std::set<JobId> named;
+  for (auto at = edges_.lower_bound(Edge{array, JobId{0}, 0});
+       at != edges_.end() && std::get<0>(*at).array() == array; ++at) {
+    if (std::get<0>(*at).is_task()) named.insert(std::get<0>(*at));
+  }
+  return named;
+}
+
 // The tasks that wait as the array are over.
 void Dependencies::waiting_over(const Job& array) {
-  std::vector<JobId> named;
-  for (auto at = edges_.lower_bound(Edge{array.id, JobId{0}, 0});
-       at != edges_.end() && std::get<0>(*at).array() == array.id; ++at) {
-    const JobId id = std::get<0>(*at);
-    if (id.is_task() && array.array->waiting.contains(*id.task())) named.push_back(id);
-  }
-  for (const JobId id : named) {
+  for (const JobId id : named_tasks(array.id)) {
+    if (!array.array->waiting.contains(*id.task())) continue;
     const TaskOutcome ended = array.array->outcomes.of(*id.task());
     over_elsewhere(id, ended == TaskOutcome::kFailed ? JobState::kFailed : JobState::kCancelled);
   }
@@ -422,13 +450,17 @@ void Dependencies::ended_of(JobId array) {
 
 void Dependencies::over_elsewhere(JobId id, JobState state) {
   const Job* job = books_.find(id);
+  if (job == nullptr && !id.is_task()) {
+    for (const JobId task : named_tasks(id)) over_elsewhere(task, state);
+  }
   settle(id, [&](const DependencyTerm& term, const Edge& edge) -> std::optional<TermState> {
     if (term.kind == DependencyKind::kAfter) return std::nullopt;
     // An array that still waits as such has tasks that the other one does not have.
     const bool each_for_one = term.kind == DependencyKind::kAfterCorr && job != nullptr &&
                               job->is_array() && books_.find(std::get<1>(edge))->is_array();
     if (!each_for_one) return outcome(term.kind, state);
-    return is_terminal(job->state) ? TermState::kMet : TermState::kFailed;
+    const Job& rest = *books_.find(std::get<1>(edge));
+    return is_terminal(job->state) ? outcome_of_rest(rest, job->state) : TermState::kFailed;
   });
   // The delay of one that started goes on.
   const bool has_started = job != nullptr && job->allocated_at != base::Instant{};
@@ -522,7 +554,9 @@ std::string Dependencies::check_invariants() const {
     for (std::uint32_t i = 0; i < job->terms.size(); ++i) {
       if (job->terms[i] != TermState::kOpen) continue;
       if (asked.terms[i].kind == DependencyKind::kSingleton) continue;
-      if (!edges_.contains(Edge{waited_for(*job, asked.terms[i]), job->id, i})) {
+      const DependencyTerm& term = asked.terms[i];
+      if (!edges_.contains(Edge{waited_for(*job, term), job->id, i}) &&
+          !edges_.contains(Edge{term.job, job->id, i})) {
         return "job " + to_string(job->id) + ": waits for a job that does not know it";
       }
       ++open;

@@ -94,6 +94,9 @@ class Dependencies {
   void waiting_over(const Job& array);
   void ended_of(JobId array);
   void split_ended(const Job& job, const Job& other);
+  void open_again(JobId array);
+  TermState outcome_of_rest(const Job& job, JobState other);
+  std::set<JobId> named_tasks(JobId array) const;
   JobId waited_for(const Job& job, const DependencyTerm& term) const;
   bool is_known(JobId id) const;
   static TermState outcome(DependencyKind kind, JobState state);

@@ -280,8 +280,74 @@ TEST_F(Arrays, WaitTaskForTask) {
   end(task(5, 2));
   EXPECT_EQ(tasks(6), "RPPww");
   end(task(5, 3));
-  EXPECT_EQ(tasks(6), "RPRPw") << "the last one has none to wait for";
-  EXPECT_NE(driver.view(6).reason, Reason::kDependency);
+  EXPECT_EQ(tasks(6), "RPRPP");
+  EXPECT_EQ(driver.view(task(6, 4)).reason, Reason::kDependencyNeverSatisfied)
+      << "it has none to wait for, and waits for all of them to succeed";
+}
+
+// Slurm lets a task without a counterpart wait for the whole array to succeed (recorded:
+// array_corr_other_numbers_backfill), whether it is a job by itself or not, and whenever it comes.
+TEST_F(Arrays, WaitForTheWholeArrayWithoutACounterpart) {
+  const auto after = [](std::int64_t id) {
+    JobRequest request = array_of(id, 3);
+    request.dependency.terms = {{.kind = DependencyKind::kAfterCorr, .job = JobId{5}}};
+    return request;
+  };
+  submit(array_of(5, 2));
+  submit(after(6));
+  tell(Hold{task(6, 2)});
+  tell(Release{task(6, 2)});
+  submit(after(7));
+  EXPECT_EQ(tasks(6), "wwP");
+  end(task(5, 0));
+  EXPECT_EQ(driver.view(task(6, 2)).reason, Reason::kDependency) << tasks(6);
+  end(task(5, 1));
+  end(task(6, 0));
+  end(task(6, 1));
+  EXPECT_EQ(tasks(6), "++R");
+  for (const JobId id : {task(6, 2), task(7, 0), task(7, 1), task(7, 2)}) end(id);
+  EXPECT_EQ(tasks(7), "+++");
+  submit(after(8));
+  EXPECT_EQ(tasks(8), "RRw");
+}
+
+// An array that was not accepted yet: its tasks are not known, and it may have any.
+TEST_F(Arrays, ThatComeLaterAreWaitedFor) {
+  const KnownJob first{task(5, 1), JobState::kPending, {}};
+  const KnownJob none{task(5, 9), JobState::kPending, {}};
+  const auto after = [](std::int64_t id, DependencyKind kind, JobId whom) {
+    JobRequest request = job(id, 1);
+    request.dependency.terms = {{.kind = kind, .job = whom}};
+    return request;
+  };
+  tell(Submit{after(10, DependencyKind::kAfterOk, first.job), {first}});
+  tell(Submit{after(11, DependencyKind::kAfterOk, none.job), {none}});
+  JobRequest request = after(6, DependencyKind::kAfterCorr, JobId{5});
+  request.array.emplace().tasks.insert(0, 2);
+  tell(Submit{request, {{JobId{5}, JobState::kPending, {}}}});
+  tell(Hold{task(6, 2)});
+  tell(Release{task(6, 2)});
+  for (const std::int64_t id : {10, 11, 6}) {
+    EXPECT_EQ(driver.view(id).reason, Reason::kDependency) << id;
+  }
+  submit(array_of(5, 2));
+  EXPECT_EQ(driver.view(10).reason, Reason::kDependency);
+  EXPECT_EQ(driver.view(11).state, JobState::kRunning) << "there is no such task";
+  end(JobId{11});
+  end(task(5, 0));
+  end(task(5, 1));
+  EXPECT_NE(driver.view(10).reason, Reason::kDependency);
+  EXPECT_NE(driver.view(task(6, 2)).reason, Reason::kDependency);
+}
+
+// An array that was never accepted may be canceled, or be deleted.
+TEST_F(Arrays, ThatNeverComeAreNotWaitedForAnyMore) {
+  JobRequest request = job(10, 1);
+  request.dependency.terms = {{.kind = DependencyKind::kAfterAny, .job = task(5, 1)}};
+  tell(Submit{request, {{task(5, 1), JobState::kPending, {}}}});
+  EXPECT_EQ(driver.view(10).reason, Reason::kDependency);
+  tell(Forget{JobId{5}});
+  EXPECT_NE(driver.view(10).reason, Reason::kDependency);
 }
 
 TEST_F(Arrays, CannotWaitForTheirOwnTasks) {
