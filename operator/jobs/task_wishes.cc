@@ -80,12 +80,26 @@ std::map<int, sched::TaskTerms> terms_of_tasks(JobRecord& array) {
   return all;
 }
 
+std::set<int> held_tasks(JobRecord& array) {
+  const kube::JobControl& control = array.object->spec.control;
+  std::set<int> held;
+  if (control.hold.value_or(false) || control.suspend.value_or(false)) return held;
+  for (const int number : named_tasks(array)) {
+    const kube::TaskControl wish = wish_for(array, number);
+    const bool must_wait = wish.hold.value_or(false) || wish.cancel.value_or(false);
+    if (must_wait && array.array->is_open(number)) held.insert(number);
+  }
+  return held;
+}
+
 sched::JobRequest request_of_task(const JobRecord& array, int task) {
   sched::JobRequest request = *array.request;
   request.id = sched::JobId::of_task(array.id, task);
   request.array.reset();  // it is a job of its own
   const auto told = array.array->told_terms.find(task);
   if (told != array.array->told_terms.end()) told->second.apply_to(request);
+  const auto held = array.array->told_holds.find(task);
+  if (held != array.array->told_holds.end()) request.hold = held->second;
   return request;
 }
 

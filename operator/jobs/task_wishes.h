@@ -19,7 +19,9 @@ std::set<int> named_tasks(JobRecord& array);
 // Returns the terms of tasks that have not ended and differ from the request of the
 // array.
 std::map<int, sched::TaskTerms> terms_of_tasks(JobRecord& array);
-// Returns the array's request with the terms of this task, as the scheduler got them.
+// Returns the tasks that have not ended and are held, or to be canceled, while the array is not.
+std::set<int> held_tasks(JobRecord& array);
+// Returns the array's request with the terms and the hold of this task, as the scheduler got them.
 sched::JobRequest request_of_task(const JobRecord& array, int task);
 // Compares what may differ between the tasks of an array.
 bool has_terms_of(const sched::JobRequest& a, const sched::JobRequest& b);

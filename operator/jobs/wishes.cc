@@ -168,9 +168,6 @@ void Wishes::tell_terms(JobRecord& array) {
     note_terms(record, number, wished);
     sched::JobRequest request = request_of_task(array, number);
     if (has_terms_of(before, request)) continue;
-    // Holds are sent as events of their own.
-    const auto held = record.told_holds.find(number);
-    if (held != record.told_holds.end()) request.hold = held->second;
     if (task != nullptr) {
       request.suspend = task->told_suspend;
       take_terms(*task, request);

@@ -149,23 +149,31 @@ void ControlLoop::restore() {
                           {"nodes", nodes_.size()}});
 }
 
-// Makes the records of tasks that wait and whose terms differ from those of the rest, and returns
-// them. Their differences count as sent, and so do those of tasks that have records. For more tasks
-// than may have begun the loop sends them: each record costs as much as a job.
+// Makes the records of tasks that wait and that are held by themselves, or whose terms differ from
+// those of the rest, and returns them. Their differences count as sent, and so do those of tasks
+// that have records. For more tasks than may have begun the loop sends them: each record costs as
+// much as a job.
 std::vector<JobRecord*> ControlLoop::tasks_apart(JobRecord& array) {
   ArrayRecord& record = *array.array;
   std::vector<JobRecord*> made;
   const std::map<int, sched::TaskTerms> wished = terms_of_tasks(array);
+  const std::set<int> held = held_tasks(array);
+  std::set<int> apart = held;
+  for (const auto& [number, terms] : wished) apart.insert(number);
   // Without it the array may need to be judged like a new one.
-  if (wished.empty() || !array.object->spec.array || !array.wanted().array) return made;
+  if (apart.empty() || !array.object->spec.array || !array.wanted().array) return made;
   const auto all =
       slurm::parse_array("spec.array.tasks", array.object->spec.array->tasks, kube::kArrayTasksMax);
   if (!all) return made;
-  for (const auto& [number, terms] : wished) {
+  for (const int number : apart) {
     if (!all->tasks.contains(number)) continue;
-    const bool has_record = record.tasks.contains(number);
+    const auto known = record.tasks.find(number);
+    const bool has_record = known != record.tasks.end();
     if (!has_record && std::ssize(made) >= kube::kArrayBegunMax) continue;
-    record.told_terms[number] = terms;
+    const auto terms = wished.find(number);
+    if (terms != wished.end()) record.told_terms[number] = terms->second;
+    const bool waits = !has_record || !known->second->is_allocated();
+    if (waits && held.contains(number)) record.told_holds[number] = true;
     if (has_record) continue;
     const kube::ArrayTask entry{.task = number, .state = kube::JobState::kPending};
     made.push_back(&jobs_.make_task(array, number, &entry));

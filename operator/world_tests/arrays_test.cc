@@ -569,6 +569,27 @@ TEST_F(ArrayTest, ATaskWhoseTwinHasFailedWaitsInVainAfterAChangeOfLeaders) {
   expect_no_violations(world);
 }
 
+// The first pass of the next leader comes after the holds of single tasks are known.
+TEST_F(ArrayTest, ANewLeaderStartsNoTaskThatIsHeld) {
+  json sweep = tasks("0-4");
+  sweep["control"] = {{"tasks", {{{"tasks", "1-3"}, {"hold", true}}}}};
+  world.apply(gang_job("sweep", 1, "5s", sweep));
+  world.run_for(seconds{20});
+  ASSERT_EQ(array("sweep").succeeded, "0,4") << world.log_tail();
+  world.patch_job("sweep", {{"control", {{"tasks", {{{"tasks", "1-2"}, {"hold", true}},
+                                                    {{"tasks", "3"}, {"cancel", true}}}}}}});
+  world.restart_operator();
+  world.run_for(seconds{20});
+  EXPECT_EQ(array("sweep").succeeded, "0,4") << world.log_tail();
+  EXPECT_EQ(array("sweep").counts.running, 0) << world.log_tail();
+  EXPECT_EQ(array("sweep").cancelled, "3");
+  EXPECT_EQ(world.pods_of("sweep").size(), 2U);
+  world.patch_job("sweep", {{"control", {{"tasks", json::array()}}}});
+  ASSERT_TRUE(ends("sweep")) << world.log_tail();
+  EXPECT_EQ(array("sweep").succeeded, "0-2,4");
+  expect_no_violations(world);
+}
+
 TEST_F(ArrayTest, ATaskThatIsHeldWhileItRunsIsHeldOnceItWasRequeued) {
   world.apply(gang_job("sweep", 1, "20s", tasks("1-2")));
   world.run_for(seconds{5});
