@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <httplib.h>
 
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -76,8 +77,7 @@ TEST_F(TlsTest, LargeBodiesGoBothWays) {
   for (const std::size_t bytes : {0U, 1U, 16'383U, 300'000U}) {
     std::string body(bytes, 'x');
     for (std::size_t i = 0; i < bytes; i += 97) body[i] = 'y';
-    const auto response =
-        transport->send({.method = Method::kPost, .path = "/echo", .body = body});
+    const auto response = transport->send({.method = Method::kPost, .path = "/echo", .body = body});
     ASSERT_TRUE(response.ok()) << response.error().message;
     EXPECT_TRUE(response->body == body) << bytes;
   }
@@ -90,11 +90,11 @@ TEST_F(TlsTest, ConnectionWithMoreThanTheAnswerIsNotUsedAgain) {
   handlers_ = [&](httplib::Server& server) {
     server.Get("/more", [&](const httplib::Request& request, httplib::Response& response) {
       ports.insert(request.remote_port);
-      response.set_content_provider(
-          2, "application/json", [](std::size_t, std::size_t, httplib::DataSink& sink) {
-            const std::string_view more = "{}HTTP/1.1 500 Late\r\n\r\n";
-            return sink.write(more.data(), more.size());
-          });
+      response.set_content_provider(2, "application/json",
+                                    [](std::size_t, std::size_t, httplib::DataSink& sink) {
+                                      const std::string_view more = "{}HTTP/1.1 500 Late\r\n\r\n";
+                                      return sink.write(more.data(), more.size());
+                                    });
     });
   };
   serve({});
@@ -171,30 +171,75 @@ TEST_F(TlsTest, StreamThatGathersTellsEachLine) {
   for (std::size_t i = 0; i < 300; ++i) sent.emplace_back(1 + i * i % 40'000, 'a' + i % 26);
   handlers_ = [&sent](httplib::Server& server) {
     server.Get("/watch", [&sent](const httplib::Request&, httplib::Response& response) {
+      response.set_chunked_content_provider("application/json",
+                                            [&sent](std::size_t, httplib::DataSink& sink) {
+                                              for (const std::string& line : sent) {
+                                                const std::size_t half = line.size() / 2;
+                                                const std::string rest = line.substr(half) + "\n";
+                                                (void)sink.write(line.data(), half);
+                                                (void)sink.write(rest.data(), rest.size());
+                                              }
+                                              sink.done();
+                                              return true;
+                                            });
+    });
+  };
+  serve({});
+  std::vector<std::string> told;
+  const auto ended =
+      transport_to(config())->stream({.path = "/watch", .gather = std::chrono::milliseconds{2}},
+                                     [&](std::string_view line) {
+                                       told.emplace_back(line);
+                                       return true;
+                                     },
+                                     {});
+  EXPECT_TRUE(ended.ok()) << ended.error().message;
+  EXPECT_TRUE(told == sent) << told.size() << " lines";
+}
+
+// Returns how often this thread has slept so far.
+long sleeps_of_thread() {
+  rusage usage{};
+  EXPECT_EQ(::getrusage(RUSAGE_THREAD, &usage), 0);
+  return usage.ru_nvcsw;
+}
+
+// A rest is for a quiet socket: a busy watch does not fall behind.
+TEST_F(TlsTest, AStreamThatGathersReadsWhatHasArrivedWithoutARest) {
+  constexpr int kLines = 90;
+  std::promise<void> begun, all_sent;
+  handlers_ = [&, begins = begun.get_future().share()](httplib::Server& server) {
+    server.Get("/watch", [&, begins](const httplib::Request&, httplib::Response& response) {
       response.set_chunked_content_provider(
-          "application/json", [&sent](std::size_t, httplib::DataSink& sink) {
-            for (const std::string& line : sent) {
-              const std::size_t half = line.size() / 2;
-              const std::string rest = line.substr(half) + "\n";
-              (void)sink.write(line.data(), half);
-              (void)sink.write(rest.data(), rest.size());
-            }
+          "application/json", [&, begins](std::size_t, httplib::DataSink& sink) {
+            (void)sink.write("first\n", 6);
+            begins.wait();
+            const std::string line = std::string(1'000, 'x') + "\n";
+            for (int i = 0; i < kLines; ++i) (void)sink.write(line.data(), line.size());
             sink.done();
+            all_sent.set_value();
             return true;
           });
     });
   };
   serve({});
-  std::vector<std::string> told;
-  const auto ended = transport_to(config())->stream(
-      {.path = "/watch", .gather = std::chrono::milliseconds{2}},
-      [&](std::string_view line) {
-        told.emplace_back(line);
-        return true;
-      },
-      {});
+  int lines = 0;
+  long slept = 0;
+  const auto ended =
+      transport_to(config())->stream({.path = "/watch", .gather = std::chrono::milliseconds{20}},
+                                     [&](std::string_view) {
+                                       if (++lines == 1) {
+                                         begun.set_value();
+                                         all_sent.get_future().wait();
+                                         slept = sleeps_of_thread();
+                                       }
+                                       if (lines == kLines + 1) slept = sleeps_of_thread() - slept;
+                                       return true;
+                                     },
+                                     {});
   EXPECT_TRUE(ended.ok()) << ended.error().message;
-  EXPECT_TRUE(told == sent) << told.size() << " lines";
+  EXPECT_EQ(lines, kLines + 1);
+  EXPECT_LE(slept, 1);
 }
 
 // Each line is delivered when it arrives, and a stop does not wait for the next one.
@@ -202,12 +247,12 @@ TEST_F(TlsTest, StopEndsAQuietStreamAtOnce) {
   std::promise<void> end;
   handlers_ = [&, ended = end.get_future().share()](httplib::Server& server) {
     server.Get("/watch", [ended](const httplib::Request&, httplib::Response& response) {
-      response.set_chunked_content_provider(
-          "application/json", [ended](std::size_t, httplib::DataSink& sink) {
-            (void)sink.write("one\ntwo\n", 8);
-            ended.wait();
-            return false;
-          });
+      response.set_chunked_content_provider("application/json",
+                                            [ended](std::size_t, httplib::DataSink& sink) {
+                                              (void)sink.write("one\ntwo\n", 8);
+                                              ended.wait();
+                                              return false;
+                                            });
     });
   };
   serve({});
@@ -373,8 +418,7 @@ TEST_F(TlsTest, RenewedCertificateIsPresented) {
                                    reinterpret_cast<const unsigned char*>(context.data()),
                                    static_cast<unsigned>(context.size()));
     server.Get("/me", [&](const httplib::Request& request, httplib::Response&) {
-      const std::unique_ptr<X509, OpenSslDeleter> shown{
-          SSL_get1_peer_certificate(request.ssl)};
+      const std::unique_ptr<X509, OpenSslDeleter> shown{SSL_get1_peer_certificate(request.ssl)};
       char name[64] = "";
       X509_NAME_get_text_by_NID(X509_get_subject_name(shown.get()), NID_commonName, name,
                                 sizeof name);

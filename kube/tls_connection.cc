@@ -84,8 +84,7 @@ bool TlsContext::prepare(const TlsTrust& trust, const Identity& identity) {
       if (SSL_CTX_add1_chain_cert(context, identity.certificates[i].get()) != 1) return false;
     }
   }
-  SSL_CTX_set_session_cache_mode(context,
-                                 SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL_STORE);
+  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL_STORE);
   SSL_CTX_set_app_data(context, this);
   SSL_CTX_sess_set_new_cb(context, keep_session);
   return true;
@@ -165,8 +164,7 @@ bool TlsConnection::handshake(base::Duration timeout) {
   }
   // There are servers that hand out sessions and then refuse each connection that begins with one:
   // those that ask for client certificates, and whose author has not named the sessions' context.
-  is_session_refused_ =
-      offers_session && error == SSL_ERROR_SSL && verify_result_ == X509_V_OK;
+  is_session_refused_ = offers_session && error == SSL_ERROR_SSL && verify_result_ == X509_V_OK;
   if (is_session_refused_) context_->stop_resuming();
   return false;
 }
@@ -225,15 +223,17 @@ void TlsConnection::drop() {
 // Reads what has arrived into read_, at most one record. Returns its bytes, 0 at the end of the
 // connection, less if it broke or took too long.
 //
-// With `gather` a watch of 100 events per second wakes up less often. A read that finds OpenSSL
-// empty rests for that time first; OpenSSL then takes all that has come with one system call, and
-// the next reads are served from there. The first read does not rest, since it is the head of the
-// answer.
+// With `gather` a watch of 100 events per second wakes up less often. A read that finds nothing,
+// neither in OpenSSL nor on the socket, rests for that time first; OpenSSL then takes what has come
+// with one system call, up to a record, and the next reads are served from there. What is more lies
+// on the socket, and is read without a rest: else no watch would get more than 16 KiB in that time.
+// The first read does not rest, since it is the head of the answer.
 int TlsConnection::fill() {
   const bool is_first = end_ == 0;
   at_ = end_ = 0;
   // The caller has done with all that had arrived. New data wakes it once.
-  if (!is_first && gather_.count() > 0 && SSL_has_pending(connection_.get()) == 0) {
+  const bool may_rest = !is_first && gather_.count() > 0;
+  if (may_rest && SSL_has_pending(connection_.get()) == 0 && !is_ready(POLLIN, {})) {
     std::this_thread::sleep_for(gather_);
   }
   int count = -1;
