@@ -421,6 +421,16 @@ std::optional<JobBook::Outcome> JobBook::outcome_of(sched::JobId id) const {
   return Outcome{job.metadata.ns, state_of(*job.status.state), job.status.start_time};
 }
 
+kube::TaskOutcomes JobBook::outcomes_of(sched::JobId array) const {
+  if (const JobRecord* record = peek(array)) {
+    return record->array ? record->array->outcomes : kube::TaskOutcomes{};
+  }
+  const auto finished = finished_by_id_.find(array);
+  if (finished == finished_by_id_.end()) return {};
+  const auto& status = finished->second->object->status.array;
+  return status ? kube::TaskOutcomes{*status} : kube::TaskOutcomes{};
+}
+
 // A finished job that was edited without a leader has a spec that is not observed yet.
 void JobBook::touch_all() {
   std::vector<std::string> edited;

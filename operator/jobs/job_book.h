@@ -95,6 +95,8 @@ class JobBook {
   };
   // nullopt: no job that exists has the number.
   std::optional<Outcome> outcome_of(sched::JobId id) const;
+  // Returns those of the tasks of an array; of another job none.
+  kube::TaskOutcomes outcomes_of(sched::JobId array) const;
   // Has the job judged again when one of that name has a number.
   void await(const kube::ObjectKey& key, const std::string& uid) { awaited_[key].insert(uid); }
 

@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <optional>
 
+#include "api/array_status.h"
 #include "operator/translate/reason_names.h"
+#include "slurm/array.h"
 
 namespace control {
 namespace {
@@ -36,6 +38,24 @@ std::optional<sched::JobState> ended_as(const kube::DependencyStatus& term) {
       return std::nullopt;
   }
   return std::nullopt;
+}
+
+// Adds the tasks that have succeeded of an array that has not, where the job has tasks of their
+// numbers. REQUIRES: the last one in `known` is that array, if it is one.
+void name_twins(const JobBook& jobs, const JobRecord& job, std::vector<sched::KnownJob>& known) {
+  const sched::KnownJob whole = known.back();
+  const auto& array = job.object->spec.array;
+  if (!array || !sched::is_terminal(whole.state) || whole.state == sched::JobState::kCompleted) {
+    return;
+  }
+  const kube::TaskOutcomes outcomes = jobs.outcomes_of(whole.job);
+  const auto add = [&](int number) {
+    if (outcomes.of(number) != kube::TaskOutcome::kSucceeded) return;
+    known.push_back({sched::JobId::of_task(whole.job, number), sched::JobState::kCompleted, {}});
+  };
+  if (job.task) return add(*job.task);
+  const auto tasks = slurm::parse_array("spec.array.tasks", array->tasks, kube::kArrayTasksMax);
+  if (tasks) tasks->tasks.each(add);
 }
 
 }  // namespace
@@ -81,6 +101,7 @@ Predecessors find_predecessors(JobBook& jobs, const JobRecord& job) {
       continue;
     }
     found.known.push_back({one.job, outcome->state, outcome->started});
+    if (term.type == kube::DependencyType::kAfterCorr) name_twins(jobs, job, found.known);
   }
   return found;
 }

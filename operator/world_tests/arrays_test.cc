@@ -590,6 +590,34 @@ TEST_F(ArrayTest, ANewLeaderStartsNoTaskThatIsHeld) {
   expect_no_violations(world);
 }
 
+// The other array has ended before this one comes (recorded: array_corr_other_numbers_backfill),
+// and a leader that comes later knows it from its status.
+TEST_F(ArrayTest, TasksKnowTheTwinsOfAnArrayThatHasEnded) {
+  json first = tasks("1-3");
+  first["control"] = {{"tasks", {{{"tasks", "2"}, {"cancel", true}}}}};
+  world.apply(gang_job("first", 1, "5s", first));
+  ASSERT_TRUE(ends("first")) << world.log_tail();
+  json more = tasks("1-3,9");
+  more["dependency"] = {{"terms", {{{"type", "AfterCorr"}, {"jobName", "first"}}}}};
+  world.apply(gang_job("second", 1, "5s", more));
+  more["control"] = {{"hold", true}};
+  world.apply(gang_job("third", 1, "5s", more));
+  world.run_for(seconds{20});
+  EXPECT_EQ(array("second").succeeded, "1,3") << world.log_tail();
+  EXPECT_EQ(world.job("second").status.dependency.at(0).failed_tasks, "2,9");
+  world.restart_operator();
+  world.patch_job("third", {{"control", {{"hold", false}}}});
+  world.run_for(seconds{20});
+  EXPECT_EQ(array("third").succeeded, "1,3") << world.log_tail();
+  // Tasks without a twin that has succeeded all wait in vain.
+  more["array"]["tasks"] = "2,9";
+  more.erase("control");
+  world.apply(gang_job("fourth", 1, "5s", more));
+  world.run_for(seconds{10});
+  EXPECT_EQ(world.job("fourth").status.reason, "DependencyNeverSatisfied") << world.log_tail();
+  expect_no_violations(world);
+}
+
 TEST_F(ArrayTest, ATaskThatIsHeldWhileItRunsIsHeldOnceItWasRequeued) {
   world.apply(gang_job("sweep", 1, "20s", tasks("1-2")));
   world.run_for(seconds{5});

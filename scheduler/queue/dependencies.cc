@@ -154,7 +154,9 @@ void Dependencies::fit_terms(Job& job) {
                    waits ? TermState::kOpen : TermState::kMet);
 }
 
-void Dependencies::add(Job& job, const std::vector<KnownJob>& known) {
+void Dependencies::add(Job& job, const std::vector<KnownJob>& known_jobs) {
+  Known known;
+  for (const KnownJob& each : known_jobs) known.emplace(each.job, each);
   const std::vector<DependencyTerm>& terms = job.request->dependency.terms;
   job.terms.clear();
   fit_terms(job);
@@ -168,16 +170,15 @@ void Dependencies::add(Job& job, const std::vector<KnownJob>& known) {
       open(job, i);
       continue;
     }
-    const auto fact = std::ranges::find(known, term.job, &KnownJob::job);
-    if (fact == known.end()) {
-      set(job, i, TermState::kMet);
+    if (known.contains(term.job)) {
+      open_known(job, i, known);
     } else {
-      open_known(job, i, *fact);
+      set(job, i, TermState::kMet);
     }
   }
 }
 
-void Dependencies::restore(Job& job, const std::map<JobId, KnownJob>& known) {
+void Dependencies::restore(Job& job, const Known& known) {
   const std::vector<DependencyTerm>& terms = job.request->dependency.terms;
   if (counts_names_) names_[name_of(job)].jobs.insert(job.id);
   if (terms.empty()) return;
@@ -186,11 +187,10 @@ void Dependencies::restore(Job& job, const std::map<JobId, KnownJob>& known) {
   for (std::uint32_t i = 0; i < terms.size() && !needs_no_more(job); ++i) {
     if (job.terms[i] != TermState::kOpen) continue;
     const DependencyTerm& term = terms[i];
-    const auto fact = known.find(term.job);
     if (names_nobody(term) || is_known(term.job)) {
       open(job, i);
-    } else if (fact != known.end()) {
-      open_known(job, i, fact->second);
+    } else if (known.contains(term.job)) {
+      open_known(job, i, known);
     } else {
       const bool by_outcome = term.kind == DependencyKind::kAfterOk ||
                               term.kind == DependencyKind::kAfterNotOk ||
@@ -237,6 +237,8 @@ void Dependencies::split(Job& array, Job& task) {
     const DependencyTerm& term = asked.terms[i];
     if (term.kind == DependencyKind::kAfterCorr && is_known(term.job)) {
       task.terms[i] = TermState::kOpen;
+    } else if (failed_twins_.erase({task.id, static_cast<std::uint32_t>(i)}) > 0) {
+      task.terms[i] = TermState::kFailed;
     }
   }
   for (std::uint32_t i = 0; i < task.terms.size() && !needs_no_more(task); ++i) {
@@ -312,19 +314,40 @@ void Dependencies::open(Job& job, std::uint32_t term) {
   edges_.insert(edge);
 }
 
-// The caller alone knows the job.
-void Dependencies::open_known(Job& job, std::uint32_t term, const KnownJob& known) {
+// The caller alone knows the job. With aftercorr, tasks that the caller names have ended otherwise
+// than their array.
+void Dependencies::open_known(Job& job, std::uint32_t term, const Known& known) {
   const DependencyTerm& asked = job.request->dependency.terms[term];
+  const KnownJob& fact = known.at(asked.job);
   const Edge edge{waited_for(job, asked), job.id, term};
-  const base::Instant due = known.started.value_or(base::Instant{}) + asked.delay;
-  if (!is_terminal(known.state)) {
+  const base::Instant due = fact.started.value_or(base::Instant{}) + asked.delay;
+  if (!is_terminal(fact.state)) {
     edges_.insert(edge);
   } else if (asked.kind == DependencyKind::kAfter && due > now_) {
     edges_.insert(edge);
     timers_.emplace(due, edge);
+  } else if (asked.kind == DependencyKind::kAfterCorr && job.is_array()) {
+    set(job, term, split_known(job, term, known));
   } else {
-    set(job, term, outcome(asked.kind, known.state));
+    const auto twin = known.find(std::get<0>(edge));
+    set(job, term, outcome(asked.kind, (twin == known.end() ? fact : twin->second).state));
   }
+}
+
+// If the tasks of the array do not all wait in vain, each that does becomes a job by itself.
+TermState Dependencies::split_known(const Job& job, std::uint32_t term, const Known& known) {
+  const DependencyTerm& asked = job.request->dependency.terms[term];
+  std::set<JobId> failed;
+  job.array->waiting.each([&](int number) {
+    const auto twin = known.find(JobId::of_task(asked.job, number));
+    const KnownJob& fact = twin == known.end() ? known.at(asked.job) : twin->second;
+    if (outcome(asked.kind, fact.state) == TermState::kMet) return;
+    failed.insert(JobId::of_task(job.id, number));
+  });
+  if (std::ssize(failed) == job.array->waiting.size()) return TermState::kFailed;
+  for (const JobId task : failed) failed_twins_.emplace(task, term);
+  splits_.merge(failed);
+  return TermState::kMet;
 }
 
 void Dependencies::set(Job& job, std::uint32_t term, TermState state) {
@@ -356,6 +379,7 @@ void Dependencies::change(Job& job, const JobRequest& request, const std::vector
 void Dependencies::remove(const Job& job) {
   const std::vector<DependencyTerm>& terms = job.request->dependency.terms;
   CHECK(job.terms.size() == terms.size(), to_string(job.id));
+  std::erase_if(failed_twins_, [&](const auto& each) { return each.first.array() == job.id; });
   for (std::uint32_t i = 0; i < terms.size(); ++i) {
     edges_.erase(Edge{waited_for(job, terms[i]), job.id, i});
     // The other array may be away for a while.

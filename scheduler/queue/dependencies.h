@@ -42,13 +42,14 @@ class Dependencies {
 
   // Lets the job wait for what its request says. A term that names an unknown job does not wait,
   // whatever its kind (recorded). REQUIRES: it is pending.
-  void add(Job& job, const std::vector<KnownJob>& known);
+  void add(Job& job, const std::vector<KnownJob>& known_jobs);
   // Gives the job as many states as the request has terms, which holds for each job in the table
   // from its Submit or its restore on. Those that the job has stay.
   static void fit_terms(Job& job);
   // Restores the terms as they are stored. It is not known how a job ended that is gone by now, so
   // a term that asks for that has failed. REQUIRES: it is pending; all other jobs are in the table.
-  void restore(Job& job, const std::map<JobId, KnownJob>& known);
+  using Known = std::map<JobId, KnownJob>;
+  void restore(Job& job, const Known& known);
   // Takes a request that the user changed. Terms are judged again if the dependency is another one.
   // No other function gives a job another dependency. REQUIRES: it is pending, and the new
   // dependency is not refused.
@@ -85,7 +86,8 @@ class Dependencies {
 
   void remove(const Job& job);
   void open(Job& job, std::uint32_t term);
-  void open_known(Job& job, std::uint32_t term, const KnownJob& known);
+  void open_known(Job& job, std::uint32_t term, const Known& known);
+  TermState split_known(const Job& job, std::uint32_t term, const Known& known);
   void set(Job& job, std::uint32_t term, TermState state);
   void settle(JobId id, const auto& state_of_term);
   void begun(const Job& job);
@@ -114,6 +116,8 @@ class Dependencies {
   std::set<std::pair<base::Instant, Edge>> timers_;
   std::set<JobId> changed_;
   std::set<JobId> splits_;
+  // Tasks that are split for a term that has failed for them alone.
+  std::set<std::pair<JobId, std::uint32_t>> failed_twins_;
   std::optional<JobId> returns_;
   bool counts_names_ = false;
   std::map<Name, Namesakes> names_;

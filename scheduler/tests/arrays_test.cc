@@ -340,6 +340,22 @@ TEST_F(Arrays, ThatComeLaterAreWaitedFor) {
   EXPECT_NE(driver.view(task(6, 2)).reason, Reason::kDependency);
 }
 
+// The caller says which tasks of an array that is gone have succeeded.
+TEST_F(Arrays, KnowTheTwinsOfAnArrayThatIsGone) {
+  JobRequest request = array_of(6, 3);
+  request.dependency.terms = {{.kind = DependencyKind::kAfterCorr, .job = JobId{5}}};
+  tell(Submit{request,
+              {{JobId{5}, JobState::kFailed, {}}, {task(5, 1), JobState::kCompleted, {}}}});
+  EXPECT_EQ(tasks(6), "PRP");
+  for (const int number : {0, 2}) {
+    EXPECT_EQ(driver.view(task(6, number)).reason, Reason::kDependencyNeverSatisfied);
+  }
+  request.id = JobId{7};
+  tell(Submit{request, {{JobId{5}, JobState::kFailed, {}}}});
+  EXPECT_EQ(tasks(7), "www");
+  EXPECT_EQ(driver.view(7).reason, Reason::kDependencyNeverSatisfied);
+}
+
 // An array that was never accepted may be canceled, or be deleted.
 TEST_F(Arrays, ThatNeverComeAreNotWaitedForAnyMore) {
   JobRequest request = job(10, 1);
