@@ -46,13 +46,15 @@ int copy(const std::string& source, const std::string& path) {
   return ::rename(fresh.c_str(), path.c_str()) == 0 ? 0 : fail_to("rename " + fresh);
 }
 
-// Writes the file that bash reads after the profile (batch.cc): the commands are found again.
+// Writes the file that bash reads after the profile (batch.cc): the commands are found again. A
+// bash that says what it does (-x) says nothing of this.
 int write_profile(const std::string& directory) {
   const std::string path = directory + "/env.sh";
-  const std::string text = "case \":$PATH:\" in *\":" + directory + ":\"*) ;; *) PATH=\"" +
-                           directory + ":$PATH\" ;; esac\n" +
-                           "if [ -n \"${KUBEGANG_BASH_ENV:-}\" ] && [ -r \"$KUBEGANG_BASH_ENV\" ];"
-                           " then . \"$KUBEGANG_BASH_ENV\"; fi\n";
+  const std::string text =
+      "{ case \":$PATH:\" in *\":" + directory + ":\"*) ;; *) PATH=\"" + directory +
+      ":$PATH\" ;; esac; } 2>/dev/null\n" +
+      "if { [ -n \"${KUBEGANG_BASH_ENV:-}\" ] && [ -r \"$KUBEGANG_BASH_ENV\" ]; } 2>/dev/null;"
+      " then . \"$KUBEGANG_BASH_ENV\"; fi\n";
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (fd < 0 || !write_all(fd, text) || ::fchmod(fd, 0644) != 0 || ::close(fd) != 0) {
     return fail_to("write " + path);

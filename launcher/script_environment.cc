@@ -29,7 +29,8 @@ Environment variables_of(const std::string& lines) {
   return all;
 }
 
-// Returns what Slurm's srun asks slurmctld: NAME=VALUE, separated by spaces.
+// Returns what Slurm's srun asks slurmctld: NAME=VALUE, separated by spaces. "SLURM", with which
+// the names begin, is left out, since scripts print what `env | grep SLURM` finds.
 std::string facts_of(const Environment& environment, const std::string& address) {
   std::string facts;
   for (const char* name :
@@ -38,10 +39,11 @@ std::string facts_of(const Environment& environment, const std::string& address)
         "SLURM_JOB_UID", "SLURM_JOB_GID", "SLURM_NODEID", "SLURM_CPUS_ON_NODE", "SLURMD_NODENAME",
         "SLURM_CLUSTER_NAME"}) {
     const auto value = launcher::value_of(environment, name);
-    if (value) facts += (facts.empty() ? "" : " ") + std::string{name} + "=" + *value;
+    const std::string rest = std::string{name}.substr(kNamesBegin.size());
+    if (value) facts += (facts.empty() ? "" : " ") + rest + "=" + *value;
   }
   // The address of srun's node; scripts do not see it.
-  facts += " SLURM_LAUNCH_NODE_IPADDR=" + address;
+  facts += " _LAUNCH_NODE_IPADDR=" + address;
   return facts;
 }
 
@@ -88,8 +90,11 @@ Environment script_environment(const Environment& given, std::span<const std::st
   set_user(all, entry_of(text_of_file("/etc/passwd"), ::getuid()), temporary_folder());
   set(all, "PATH", own + ":" + value_or(all, "PATH", "/usr/local/bin:/usr/bin:/bin"));
   // Login shells read /etc/profile, which may set PATH; bash reads this file after it.
-  if (const auto before = value_of(all, "BASH_ENV")) set(all, "KUBEGANG_BASH_ENV", *before);
-  set(all, "BASH_ENV", own + "/env.sh");
+  const std::string profile = own + "/env.sh";
+  // A script that has submitted this one may have sent its own along: it would read itself.
+  const auto before = value_of(all, "BASH_ENV");
+  if (before && *before != profile) set(all, "KUBEGANG_BASH_ENV", *before);
+  set(all, "BASH_ENV", profile);
   set(all, "KUBEGANG_STEPS", steps);
   set(all, "KUBEGANG_JOB", facts_of(all, value_or(given, "KUBEGANG_POD_IP", "127.0.0.1")));
   return all;

@@ -3,10 +3,14 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "launcher/process.h"
 
 namespace launcher {
+
+// Names of variables in KUBEGANG_JOB begin with this, which is left out there.
+inline constexpr std::string_view kNamesBegin = "SLURM";
 
 // PREFIX_0, PREFIX_1, … together, as the operator has put them into the pod's environment.
 std::string joined(const Environment& environment, const std::string& prefix);

@@ -25,6 +25,7 @@
 #include "launcher/net.h"
 #include "launcher/process.h"
 #include "launcher/run_time.h"
+#include "launcher/script_environment.h"
 #include "launcher/srun_options.h"
 #include "launcher/step_output.h"
 #include "launcher/terminal.h"
@@ -619,8 +620,8 @@ void restore_facts(std::string facts) {
     const std::string fact = facts.substr(0, end);
     facts.erase(0, end + 1);
     const std::size_t equals = std::min(fact.find('='), fact.size());
-    ::setenv(fact.substr(0, equals).c_str(), fact.substr(std::min(equals + 1, fact.size())).c_str(),
-             0);
+    const std::string name = std::string{kNamesBegin} + fact.substr(0, equals);
+    ::setenv(name.c_str(), fact.substr(std::min(equals + 1, fact.size())).c_str(), 0);
   }
 }
 

@@ -63,6 +63,12 @@ base::Result<std::vector<kube::BatchVariable>> exported_variables(
     if (equals == std::string::npos || line_that_is_not_utf8(entry)) continue;
     known[entry.substr(0, equals)] = entry.substr(equals + 1);
   }
+  // In a script BASH_ENV is the launcher's, and that of the user is beside it.
+  if (known.contains("KUBEGANG_STEPS")) {
+    known.erase("BASH_ENV");
+    const auto of_user = known.find("KUBEGANG_BASH_ENV");
+    if (of_user != known.end()) known["BASH_ENV"] = of_user->second;
+  }
   std::set<std::string> listed;
   for (const std::string& word : words) {
     if (is_all(word) || is_none(word)) continue;

@@ -219,6 +219,9 @@ TEST(ExportedVariables, FollowSbatch) {
   EXPECT_EQ(*exported_variables("NONE", own, left_out), Variables{});
   EXPECT_EQ(*exported_variables("MINE,NEW=1", own, left_out),
             (Variables{{"MINE", "here"}, {"NEW", "1"}}));
+  const Words in_bash{"KUBEGANG_STEPS=x", "BASH_ENV=/kubegang/env.sh", "KUBEGANG_BASH_ENV=mine"};
+  EXPECT_EQ(*exported_variables("ALL", in_bash, left_out), (Variables{{"BASH_ENV", "mine"}}))
+      << "not the launcher's";
   left_out.clear();
   EXPECT_EQ(*exported_variables("ALL,API_TOKEN", own, left_out),
             (Variables{{"API_TOKEN", "s"}, {"MINE", "here"}, {"OTHER", "there"}}));
