@@ -844,7 +844,7 @@ base::Status SbatchReader::add_script(std::string_view script) {
   constexpr int kToldMax = 20;
   std::string problems;
   int problems_count = 0;
-  base::Code code = kEndsWithOne;  // of the problem that is the worst
+  base::Code code = kEndsWithOne;  // of the first problem, at which sbatch ends. SOURCE: recorded
   for (std::size_t number = 1; !script.empty(); ++number) {
     const std::size_t end = script.find('\n');
     const std::string_view line = script.substr(0, end);
@@ -859,8 +859,8 @@ base::Status SbatchReader::add_script(std::string_view script) {
     const base::Status status =
         words ? add(*words, where) : base::Status{words.error().with_context(where)};
     if (status) continue;
+    if (problems.empty()) code = status.error().code;
     problems += (problems.empty() ? "" : "\n  ") + status.error().message;
-    if (status.error().code != kEndsWithOne) code = status.error().code;
     if (++problems_count == kToldMax) break;
   }
   if (problems.empty()) return {};

@@ -8,6 +8,7 @@
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "api/annotations.h"
@@ -196,6 +197,7 @@ base::Status read_script(std::span<const std::string> words, slurm::SbatchReader
   if (const base::Status status = check_batch_script(*script); !status) {
     return base::Error{slurm::kEndsWithOne, status.error().with_context(path).message};
   }
+  if (path != "-") request.script_file = path;
   const auto rest = words.subspan(1);
   request.batch = kube::JobBatch{.script = *script, .arguments = {rest.begin(), rest.end()}};
   const base::Status directives = reader.add_script(*script);
@@ -726,6 +728,20 @@ base::Result<SubmitRequest> read_submit(const SubmitArguments& arguments, slurm:
   return request;
 }
 
+// SOURCE: recorded: a name that begins with a dot stays, another one is below the working
+// directory.
+std::string shown_command(const SubmitRequest& request) {
+  std::string text = request.script_file;
+  if (text.front() != '/' && text.front() != '.') {
+    const std::string folder = request.options.working_directory
+                                   ? *request.options.working_directory
+                                   : std::filesystem::current_path().string();
+    text.insert(0, folder + "/");
+  }
+  for (const std::string& argument : request.batch->arguments) text += " " + argument;
+  return text;
+}
+
 // The first container of the pod template runs on each of the job's nodes. It asks for no
 // resources: the operator puts in the CPUs and the memory of the allocation once it is known.
 // Everything that can be checked without a cluster is checked here, so that --dry-run=client finds
@@ -753,6 +769,9 @@ base::Result<kube::Job> job_object(const SubmitRequest& request, const std::stri
   nlohmann::json& container = pod_template["spec"]["containers"][0];
   if (request.batch) {
     job.spec.batch = batch_of(request);
+    if (!request.script_file.empty()) {
+      job.metadata.annotations[std::string{kAnnotationCommand}] = shown_command(request);
+    }
   } else {
     container["command"] = request.command;
     if (request.options.working_directory) {

@@ -44,10 +44,14 @@ struct SubmitArguments {
 base::Result<SubmitArguments> read_submit_arguments(std::span<const std::string> arguments,
                                                     slurm::Now now, bool only_asks = false);
 
+// An annotation of a Job: its script and the arguments, as scontrol shows them.
+inline constexpr std::string_view kAnnotationCommand = "kubegang.io/command";
+
 struct SubmitRequest {
   slurm::BatchOptions options;
   std::vector<std::string> command;  // of the pods' one container; else there is a script
   std::optional<kube::JobBatch> batch{};
+  std::string script_file{};     // "": it has come from standard input, or from --wrap
   std::string name;              // the object's name begins with it
   kube::RawJson pod_template{};  // without the command
   std::optional<base::Duration> ttl_after_finished{};

@@ -613,22 +613,6 @@ std::string slurm_date(base::Instant instant) {
   return local_text(instant, "%a %b %d %H:%M:%S %Y");
 }
 
-std::string slurm_memory(kube::Bytes bytes) {
-  constexpr std::int64_t kMiB = 1 << 20;
-  const std::int64_t mib = bytes.value() / kMiB;
-  constexpr std::array kUnits = {"M", "G", "T", "P"};
-  double amount = static_cast<double>(mib);
-  std::size_t unit = 0;
-  while (amount >= 1024 && unit + 1 < kUnits.size()) {
-    amount /= 1024;
-    ++unit;
-  }
-  const bool is_whole = amount == static_cast<double>(static_cast<std::int64_t>(amount));
-  char text[32];
-  std::snprintf(text, sizeof text, is_whole ? "%.0f%s" : "%.2f%s", amount, kUnits[unit]);
-  return text;
-}
-
 // SOURCE: convert_num_unit() with CONVERT_NUM_UNIT_EXACT.
 std::string exact_memory(kube::Bytes bytes) {
   constexpr std::array kUnits = {"", "K", "M", "G", "T", "P", "E"};
@@ -639,6 +623,11 @@ std::string exact_memory(kube::Bytes bytes) {
     ++unit;
   }
   return std::to_string(amount) + kUnits[unit];
+}
+
+std::string slurm_memory(kube::Bytes bytes) {
+  constexpr std::int64_t kMiB = 1 << 20;
+  return exact_memory(kube::Bytes{bytes.value() / kMiB * kMiB});
 }
 
 // SOURCE: recorded: "1400M" is not 1.37G. Slurm counts in MiB.

@@ -168,7 +168,7 @@ std::string slurm_time(const std::optional<base::Instant>& instant);
 std::string long_time(base::Duration duration);
 // Returns "Sat Nov 28 21:39:05 2026" in local time.
 std::string slurm_date(base::Instant instant);
-// Returns "100M", "2G", "1.50G".
+// Returns "100M", "2G", "1500M": as exact_memory(), in whole MiB.
 std::string slurm_memory(kube::Bytes bytes);
 // Returns "5120K", "5M": the largest unit of which it is a whole number.
 std::string exact_memory(kube::Bytes bytes);

@@ -349,16 +349,10 @@ int run_scontrol(std::span<const std::string> arguments, const WithCluster& with
     output.out << *about;
     return kExitOk;
   }
-  // Options stand before the verb: what follows it may begin with a minus.
-  std::size_t first = 0;
-  while (first < arguments.size() && arguments[first].starts_with('-')) {
-    first += arguments[first] == "-M" || arguments[first] == "--clusters" ? 2U : 1U;
-  }
-  first = std::min(first, arguments.size());
-  const auto words = read_words(kOptions, arguments.first(first));
+  auto words = read_words(kOptions, arguments);
   if (!words) return fail(output, words.error().message);
   Scontrol asked;
-  asked.words.assign(arguments.begin() + static_cast<std::ptrdiff_t>(first), arguments.end());
+  asked.words = std::move(words->rest);
   std::string context;
   for (const ReadOption& option : words->options) {
     if (option.name == "oneliner") asked.show.one_line = true;

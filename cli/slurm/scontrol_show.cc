@@ -10,6 +10,7 @@
 #include "api/wellknown.h"
 #include "cli/cluster/licenses.h"
 #include "cli/cluster/read.h"
+#include "cli/cluster/submit.h"
 #include "kube/api/lease.h"
 #include "slurm/hostlist.h"
 #include "slurm/quantities.h"
@@ -280,7 +281,10 @@ std::string job_record(const JobFacts& facts) {
   if (!facts.comment.empty()) out << "   Comment=" << facts.comment << "\n";
   if (job.spec.batch) {
     const ScriptFiles files = expanded_files(facts);
-    out << "   WorkDir=" << job.spec.batch->working_directory << "\n"
+    const auto command = job.metadata.annotations.find(std::string{kAnnotationCommand});
+    out << "   Command=" << (command == job.metadata.annotations.end() ? "(null)" : command->second)
+        << "\n"
+        << "   WorkDir=" << job.spec.batch->working_directory << "\n"
         << "   StdErr=" << files.error << "\n"
         << "   StdIn=" << files.input << "\n"
         << "   StdOut=" << files.output << "\n";
