@@ -359,6 +359,17 @@ TEST_F(GangObservationTest, KnowsWhetherAPodIsInAnInitContainer) {
   EXPECT_FALSE(observe().settled_at.has_value());
 }
 
+// The clock of its node is 17 s behind, and the pod was made a while after its nodes were
+// allocated. Its job would be over its time limit by that much too soon.
+TEST_F(GangObservationTest, RunsNoSoonerThanItsPodWasCreated) {
+  running("a", kSeen - seconds{17});
+  pod("a").metadata.creation_timestamp = kSeen - seconds{2};
+  EXPECT_EQ(SlotPod{std::make_shared<const kube::Pod>(pod("a"))}.first_started, kSeen - seconds{2});
+  running("b", kSeen - seconds{1});
+  pod("b").metadata.creation_timestamp = kSeen - seconds{2};
+  EXPECT_EQ(SlotPod{std::make_shared<const kube::Pod>(pod("b"))}.first_started, kSeen - seconds{1});
+}
+
 // At the deadline a gang that lacks a pod has failed to start, and one whose pods all run has not.
 TEST_F(GangObservationTest, TheStartTimeoutHoldsUntilAllPodsRun) {
   running("a", kSeen);
