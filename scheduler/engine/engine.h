@@ -93,7 +93,7 @@ class Engine : private PassActions, private gang::TurnEvents {
   // --- restore ---
   void restore_job(JobFacts facts);
   void restore_ending(Job& job);
-  void restore_clock(Job& job, const std::map<JobId, const NodePlan*>& plan_of);
+  void restore_clock(Job& job, const std::map<NodeIndex, const NodePlan*>& plans);
 
   // --- events (one function per event) ---
   void on(const Configure& event);

@@ -49,8 +49,8 @@ void Engine::restore_ending(Job& job) {
 }
 
 // 1. Nodes and configuration are there already; jobs come into the books.
-// 2. Each job's run time up to now, from the plan of any of its nodes: all of them were rewritten
-//    together.
+// 2. Each job's run time up to now, from the plans of its nodes. They are rewritten one after the
+//    other, and a crash may fall between: the node on which it ran longest counts.
 // 3. The gang takes up the lists and the rotation that were published.
 // 4. Timers, and what ends of other jobs meanwhile mean to waiting jobs. No other decision
 //    is made before the next event.
@@ -76,13 +76,12 @@ void Engine::restore_from_published(base::Instant now, std::vector<JobFacts> job
   for (const auto& [order, job] : books_.table().all()) {
     if (job->pending() && job->count() > 0) dependencies_.restore(*job, known_by_id);
   }
-  std::map<JobId, const NodePlan*> plan_of;  // any of its nodes' plans
-  for (NodePlan& plan : published) {
-    // A node that is gone tells nothing; the job's other nodes have the same turns.
-    if (!cluster_.exists(plan.node)) continue;
-    for (const NodeTimetableEntry& entry : plan.entries) plan_of.emplace(entry.job, &plan);
+  std::map<NodeIndex, const NodePlan*> plans;
+  for (const NodePlan& plan : published) {
+    // A node that is gone tells nothing.
+    if (cluster_.exists(plan.node)) plans.emplace(plan.node, &plan);
   }
-  for (const auto& [order, job] : books_.allocated()) restore_clock(*job, plan_of);
+  for (const auto& [order, job] : books_.allocated()) restore_clock(*job, plans);
   turns_->restore(published);
   for (const auto& [order, job] : books_.allocated()) {
     turns_->mark_nodes(*job);
@@ -99,50 +98,85 @@ void Engine::restore_usage(const UsageState& state, const std::vector<EndedJob>&
   finish_priorities();
 }
 
-// Run time up to now, from the object's figure and from what was published since. Two figures may
-// be known, each as of its own instant: that of the job's object and that of a published plan. The
-// newer of them is exact, and the plan's run(t) says what was added since. There are three cases:
+namespace {
+
+// A job in the plan of one of its nodes.
+struct Listed {
+  const NodePlan* plan;
+  const NodeTimetableEntry* entry;
+  std::uint16_t pod;
+
+  base::Duration ran(base::Instant begin, base::Instant end) const {
+    return timetable::run_time(plan->timetable, pod, begin, end);
+  }
+};
+
+// Returns the job in the plans of its nodes.
+std::vector<Listed> listed_in(const std::map<NodeIndex, const NodePlan*>& plans, const Job& job) {
+  std::vector<Listed> listed;
+  for (const NodeAllocation& use : job.allocation.nodes) {
+    const auto at = plans.find(use.node);
+    if (at == plans.end()) continue;
+    const auto& entries = at->second->entries;
+    const auto entry = std::ranges::find(entries, job.id, &NodeTimetableEntry::job);
+    if (entry == entries.end()) continue;
+    listed.push_back({at->second, &*entry, static_cast<std::uint16_t>(entry - entries.begin())});
+  }
+  return listed;
+}
+
+// Returns the run time as of `t` by the plan of one node. Two figures are known, each as of its own
+// instant: that of the job's object and that of the published plan. The newer of them is exact, and
+// the plan's run(t) says what was added since. There are three cases:
 //
 //   the object is newer        go on from its figure
 //   the plan is newer          go on from the plan's figure
-//   the plan begins later      it was published ahead; go back from its figure to now
-void Engine::restore_clock(Job& job, const std::map<JobId, const NodePlan*>& plan_of) {
+//   the plan begins later      it was published ahead; go back from its figure
+base::Duration run_time_at(base::Instant t, const Listed& in, const JobClock& clock) {
+  const base::Instant as_of = in.plan->as_of;
+  if (clock.as_of >= as_of) return clock.run + in.ran(std::min(clock.as_of, t), t);
+  return t >= as_of ? in.entry->ran + in.ran(as_of, t) : in.entry->ran - in.ran(t, as_of);
+}
+
+// Returns the run time by a plan of one of the job's nodes that lists no pods: there the job ran
+// all the time since it was written, and since the newest exact figure.
+base::Duration run_time_unlisted(base::Instant now, const NodePlan& plan,
+                                 const std::vector<Listed>& listed, const JobClock& clock) {
+  base::Instant since = std::max(clock.as_of, plan.as_of);
+  for (const Listed& in : listed) {
+    if (in.plan->as_of <= now) since = std::max(since, in.plan->as_of);
+  }
+  if (since >= now) return base::Duration{0};
+  base::Duration run = clock.run;
+  for (const Listed& in : listed) run = std::max(run, run_time_at(since, in, clock));
+  return run + (now - since);
+}
+
+}  // namespace
+
+// Run time up to now, from the object's figure and from what was published since.
+void Engine::restore_clock(Job& job, const std::map<NodeIndex, const NodePlan*>& plans) {
   // The processes have ended or are ending: that is not charged (kill()).
   if (!job.ready || job.completing()) return job.clock.to(JobClock::Phase::kIdle, now_);
+  job.clock.as_of = std::min(job.clock.as_of, now_);
   if (job.user_suspended) {
     job.clock.phase = JobClock::Phase::kSuspended;
-    job.clock.as_of = std::min(job.clock.as_of, now_);
     return;
   }
-  const auto at = plan_of.find(job.id);
-  const base::Instant from = std::min(job.clock.as_of, now_);
-  if (at == plan_of.end()) {  // it was never frozen
-    job.clock.run += now_ - from;
-  } else {
-    const NodePlan& plan = *at->second;
-    for (std::size_t i = 0; i < plan.entries.size(); ++i) {
-      const NodeTimetableEntry& entry = plan.entries[i];
-      if (entry.job != job.id) continue;
-      const auto pod = static_cast<std::uint16_t>(i);
-      const auto ran = [&](base::Instant begin, base::Instant end) {
-        return timetable::run_time(plan.timetable, pod, begin, end);
-      };
-      // The later of the two figures is exact; from there on the plan says it.
-      base::Duration run = job.clock.run;
-      if (from >= plan.as_of) {
-        run += ran(from, now_);
-      } else if (now_ >= plan.as_of) {
-        run = entry.ran + ran(plan.as_of, now_);
-      } else {
-        run = entry.ran - ran(now_, plan.as_of);
-      }
-      const base::Duration before = job.clock.run;
-      // A time that was reported once is not taken back. The rest of the time the job stood still.
-      job.clock.run = std::max(run, before);
-      job.clock.suspended += std::max(base::Duration{0}, now_ - from - (job.clock.run - before));
-      break;
-    }
+  const base::Duration passed = now_ - job.clock.as_of;
+  const std::vector<Listed> listed = listed_in(plans, job);
+  // A time that was reported once is not taken back.
+  base::Duration run = job.clock.run;
+  if (listed.empty()) run += passed;  // it was never frozen
+  for (const Listed& in : listed) run = std::max(run, run_time_at(now_, in, job.clock));
+  for (const NodeAllocation& use : job.allocation.nodes) {
+    const auto at = plans.find(use.node);
+    if (listed.empty() || at == plans.end() || !at->second->entries.empty()) continue;
+    run = std::max(run, run_time_unlisted(now_, *at->second, listed, job.clock));
   }
+  // The rest of the time the job stood still.
+  job.clock.suspended += std::max(base::Duration{0}, passed - (run - job.clock.run));
+  job.clock.run = run;
   job.clock.as_of = now_;
   job.clock.phase = JobClock::Phase::kRunning;
 }

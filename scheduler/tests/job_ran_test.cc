@@ -107,6 +107,49 @@ TEST_F(JobRanTest, EndsAJobAtItsLimitThatNeverRunsByItsTimetable) {
   EXPECT_TRUE(timed_out(driver, 1));
 }
 
+// Job 1 has run on two nodes since 0, and stands still since 10 for job 2 on the first of them. The
+// leader died between the writes of the two timetables, so at 60 a new one finds that of the second
+// node as it was: job 1 runs there. It has run for all of the time, as if that node took no turns.
+TEST(JobRanBefore, OnANodeWhoseTimetableWasNotWrittenCounts) {
+  const std::vector<NodeSpec> two = nodes("n", 1, 2);
+  Configuration c = gang_linear({partition("low", two, OverSubscribe::kForce, 1),
+                                 partition("high", two, OverSubscribe::kForce, 1, 2)});
+  c.cluster.preempt_type = PreemptType::kPartitionPriority;
+  c.cluster.preempt_mode = PreemptMode::kSuspend;
+  Driver driver{c, two};
+  driver.ends_at_once = false;
+  driver.step(at(0), Submit{job(1, 2, "low")});
+  driver.run_until(at(10));
+  driver.step(at(10), Submit{job(2, 1, "high")});
+  driver.run_until(at(11));
+  ASSERT_EQ(driver.view(1).state, JobState::kSuspended);
+  const auto run_time_with = [&](bool second_is_written) {
+    Driver next{c, two};
+    std::vector<JobFacts> stored;
+    for (const auto& [id, partition] : {std::pair{1, "low"}, std::pair{2, "high"}}) {
+      const JobView view = driver.view(id);
+      JobFacts& job_facts = stored.emplace_back(JobFacts::of(job(id, id == 1 ? 2 : 1, partition)));
+      job_facts.state = view.state;
+      job_facts.partition = next.scheduler().find_partition(partition);
+      job_facts.allocation = *view.allocation;
+      job_facts.ready = true;
+      job_facts.start_time = job_facts.clock.as_of = *view.start_time;
+    }
+    std::vector<NodePlan> plans;
+    for (const auto& [node, plan] : driver.published()) plans.push_back(plan);
+    EXPECT_EQ(plans.size(), 2U);
+    if (!second_is_written) {
+      plans.back().as_of = at(0);
+      plans.back().entries.clear();
+      plans.back().timetable = {.slice = plans.back().timetable.slice, .cycle = {{}}};
+    }
+    next.scheduler().restore_from_published(at(60), stored, plans);
+    return next.scheduler().job(JobId{1}, at(60))->run_time;
+  };
+  EXPECT_EQ(run_time_with(true), seconds(10));
+  EXPECT_EQ(run_time_with(false), seconds(60));
+}
+
 // The containers of a job ran that ends before it was ready. Its clock does not run, so it has no
 // suspended time; and the event may come while the job ends.
 TEST(JobRanEarly, CountsForAJobThatIsNotReady) {
