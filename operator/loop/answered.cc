@@ -128,7 +128,11 @@ void ControlLoop::answered(TimetablePut&& outcome) {
   // `fresh` was read after a failure, for example after the CRD's rule has refused a lower term.
   if (newest.ok() && newest->spec.term > term_) return be_fenced(newest->spec.term);
   const std::string node = outcome.node;
-  count_end(timetables_.answered(std::move(outcome), now_));
+  const WriteEnd end = timetables_.answered(std::move(outcome), now_);
+  count_end(end);
+  if (end == WriteEnd::kStored) late_.end(node, now_, late_sources());
+  // Something else may be wanted by now.
+  note_late_table(node);
   for (const std::string& uid : nodes_.jobs_on(node)) jobs_.touch(uid);
 }
 

@@ -68,6 +68,7 @@ base::Instant ControlLoop::step() {
   reconcile_until_quiet();
   if (scheduler_.wake()) reconcile_until_quiet();
   take_plans();
+  for (const std::string& node : timetables_.take_turned()) note_late_table(node);
   // 4. Write what must be written.
   write_due();
   reconcile_until_quiet();  // pods may be created once their timetables are found to be written
@@ -126,6 +127,7 @@ void ControlLoop::reconcile_until_quiet() {
       if (!unsliced_.counts_nobody()) {
         if (const JobRecord* job = jobs_.peek(uid)) count_unsliced(*job);
       }
+      if (!late_.counts_nobody()) late_.count_job(uid, now_, late_sources());
       // A job that ended in this round may have been forgotten by another one's reconciliation.
       if (JobRecord* job = jobs_.peek(uid)) reconcile(*job);
       note_change(uid);

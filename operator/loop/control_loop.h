@@ -49,6 +49,7 @@
 #include "operator/loop/report.h"
 #include "operator/loop/scheduler_driver.h"
 #include "operator/nodes/agent_pods.h"
+#include "operator/nodes/late_turns.h"
 #include "operator/nodes/node_book.h"
 #include "operator/nodes/node_taints.h"
 #include "operator/nodes/observed_lag.h"
@@ -185,6 +186,8 @@ class ControlLoop {
   void note_slicing();
   UnslicedTime::Sources unsliced_sources();
   void count_unsliced(const JobRecord& job);
+  LateTurns::Sources late_sources();
+  void note_late_table(const std::string& node);
   void take_plans();
   void show_counts();
 
@@ -291,6 +294,7 @@ class ControlLoop {
   NodeTaints taints_;
   OrphanPods orphans_;
   UnslicedTime unsliced_;
+  LateTurns late_;
   ObservedLag lag_;
   base::Instant lag_taken_at_{};
 };

@@ -301,6 +301,20 @@ UnslicedTime::Sources ControlLoop::unsliced_sources() {
   return sources;
 }
 
+LateTurns::Sources ControlLoop::late_sources() {
+  UnslicedTime::Sources sources = unsliced_sources();
+  return {.run_time = std::move(sources.run_time), .ran = std::move(sources.ran)};
+}
+
+// Called when what is wanted of the node may have changed, or what is stored.
+void ControlLoop::note_late_table(const std::string& node) {
+  if (timetables_.is_published(node) || !nodes_.knows(node)) {
+    late_.end(node, now_, late_sources());
+  } else {
+    late_.begin(node, timetables_.stored(node), nodes_.jobs_on(node), now_, late_sources());
+  }
+}
+
 void ControlLoop::count_unsliced(const JobRecord& job) {
   const bool is_there = std::any_of(job.start.nodes.begin(), job.start.nodes.end(),
                                     [this](const auto& node) { return !unsliced_.slices(node); });

@@ -19,14 +19,14 @@ std::optional<base::Instant> unsliced_since(const kube::NodeTimetable* table) {
   return ready->last_transition_time.value_or(base::kNever);
 }
 
-// For how long the job's pod was off in [from, to) by the timetable.
+}  // namespace
+
 base::Duration time_off(const kube::NodeTimetableSpec& spec, const std::string& job_key,
                         base::Instant from, base::Instant to) {
   const auto pod =
-      std::find_if(spec.pods.begin(), spec.pods.end(),
-                   [&](const kube::TimetablePod& each) {
-                     return record_key(each.job_uid, each.task) == job_key;
-                   });
+      std::find_if(spec.pods.begin(), spec.pods.end(), [&](const kube::TimetablePod& each) {
+        return record_key(each.job_uid, each.task) == job_key;
+      });
   const bool usable = from < to && pod != spec.pods.end() &&
                       spec.timetable.pods_count == spec.pods.size() &&
                       timetable::validate(spec.timetable).ok();
@@ -36,8 +36,6 @@ base::Duration time_off(const kube::NodeTimetableSpec& spec, const std::string& 
   const auto index = static_cast<std::uint16_t>(pod - spec.pods.begin());
   return (to - from) - timetable::run_time(spec.timetable, index, from, to);
 }
-
-}  // namespace
 
 bool UnslicedTime::observe(const std::string& node, bool unsliced) {
   const bool changed = unsliced ? nodes_.insert(node).second : nodes_.erase(node) > 0;

@@ -64,6 +64,10 @@ class UnslicedTime {
   base::Instant counted_at_{};
 };
 
+// Returns for how long the job's pod was off in [from, to) by the timetable. Pure.
+base::Duration time_off(const kube::NodeTimetableSpec& spec, const std::string& job_key,
+                        base::Instant from, base::Instant to);
+
 // Returns for how long before this leader the job was off by `published` while the node of `table`
 // did not slice, as far as its stored run time does not have it yet. Pure.
 base::Duration missed_before(const kube::NodeTimetable* table,

@@ -38,6 +38,7 @@ void TimetablePublisher::observe_node(const std::string& node) {
 void TimetablePublisher::forget(const std::string& node) {
   to_write_.erase(node);
   superfluous_.erase(node);
+  turned_.insert(node);
   const auto found = tables_.find(node);
   if (found == tables_.end()) return;
   // The answer to a write under way is heard first.
@@ -95,6 +96,7 @@ void TimetablePublisher::compare(const std::string& node, Table& table) {
   // Pods may wait for this timetable, although it is no longer written: it became equal to what is
   // stored before its turn came.
   if (!differs && mirror.urgency() != WriteUrgency::kClean) settled_.insert(node);
+  if (differs == (mirror.urgency() == WriteUrgency::kClean)) turned_.insert(node);
   mirror.set_differs(differs);
   if (differs) to_write_.insert(node);
   if (mirror.exists() && !is_needed) superfluous_.insert(node);

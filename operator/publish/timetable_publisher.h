@@ -81,6 +81,9 @@ class TimetablePublisher {
   // Takes the nodes whose timetables have become so since the last call because something else is
   // wanted now: no write reports those. Other nodes may be among them.
   std::set<std::string> take_settled() { return std::exchange(settled_, {}); }
+  // Takes the nodes where something else is wanted than what is stored, or is so no more, since the
+  // last call.
+  std::set<std::string> take_turned() { return std::exchange(turned_, {}); }
   // Null: nothing is.
   const kube::NodeTimetableSpec* stored(const std::string& node) const;
   // Calls action(node, spec) for each that is stored.
@@ -126,6 +129,7 @@ class TimetablePublisher {
   std::string next_to_write_;            // of them, the one for which there was no room
   std::set<std::string> deleted_;
   std::set<std::string> settled_;
+  std::set<std::string> turned_;
   std::set<std::string> superfluous_;  // nodes that may not need one
 };
 

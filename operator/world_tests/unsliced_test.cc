@@ -44,6 +44,36 @@ class UnslicedTest : public ::testing::Test {
   World world_;
 };
 
+// Each write takes 10 s. The job goes on until its nodes hear that it is to stand
+// still, and that counts as run time.
+TEST(LateTimetables, AJobRunsUntilItIsStoredThatItStandsStill) {
+  World world{{}};
+  world.apply(linear_config("4s"));
+  world.apply(partition("batch", force()));
+  world.apply(gang_job("first", 5, ""));
+  world.run_for(seconds{20});
+  world.process().writer().be_slow(world.clock(), seconds{10});
+  world.patch_job("first", {{"control", {{"suspend", true}}}});
+  const auto all_are_told = [&] {
+    for (const char* node : {"n12", "n13", "n14", "n15", "n16"}) {
+      const auto table = world.client().get<kube::NodeTimetable>({"", node});
+      if (!table.ok() || table->spec.pods.empty()) return false;
+    }
+    return true;
+  };
+  const base::Instant asked = world.clock().wall();
+  ASSERT_TRUE(world.run_until(all_are_told, seconds{200})) << world.log_tail();
+  const base::Instant told = world.clock().wall();
+  EXPECT_GE(told - asked, seconds{10});
+  world.process().writer().be_slow(world.clock(), seconds{0});
+  world.run_for(seconds{130});
+  const kube::JobStatus status = world.job("first").status;
+  ASSERT_TRUE(status.suspend_time);
+  EXPECT_GE(status.suspend_time->elapsed, seconds{30});
+  EXPECT_LT(status.suspend_time->elapsed - (status.suspend_time->as_of - told), seconds{3})
+      << world.log_tail();
+}
+
 // Before the kill switch the second job took turns for 24 s, so it was suspended for 12, give or
 // take two slices. Under it nothing is added; afterwards half of the time is.
 TEST_F(UnslicedTest, TimeInWhichNodesDoNotSliceCountsAsRunTime) {
