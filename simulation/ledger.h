@@ -75,9 +75,10 @@ class Ledger final : public ProgramObserver {
   void node_closes(const std::string& node, bool taint, bool closed);
   // The leader, which is well, has nothing to write of the job and wants this to be its status.
   void check_stored(const std::string& uid, const kube::JobStatus& wanted);
-  // The same for a timetable, and for a pod that it knows.
+  // The same for a timetable, and for a pod that it knows; `is_unseen`: as it says, by the answer
+  // to its creation alone.
   void check_stored_table(const std::string& node, const kube::NodeTimetableSpec& wanted);
-  void check_known_pod(const kube::Pod& pod);
+  void check_known_pod(const kube::Pod& pod, bool is_unseen = false);
   // Others delete the pod, as it is stored.
   void pod_deleted(const nlohmann::json& pod);
   // From now on jobs may start in their order alone.
@@ -317,7 +318,7 @@ class Ledger final : public ProgramObserver {
   Tally& tally_;
   std::optional<Finding> finding_;
   std::vector<Stream> streams_;
-  std::map<std::string, JobFacts> jobs_;        // by UID; tasks by control::record_key
+  std::map<std::string, JobFacts> jobs_;  // by UID; tasks by control::record_key
   // Statuses, by UID, that were found to be the same: as wanted, and as stored.
   std::map<std::string, std::pair<kube::JobStatus, kube::JobStatus>> same_statuses_;
   std::map<std::string, ArrayFacts> arrays_;    // by UID

@@ -14,6 +14,9 @@ namespace {
 
 using nlohmann::json;
 
+// How long a leader goes by the answer to a pod's creation alone before it asks for the pod.
+constexpr Time kAskedForWithin = std::chrono::seconds{30};
+
 // Returns the number in a pod's label; 0 for a pod that kubegang did not make.
 std::int64_t label_number(const json& pod, std::string_view label) {
   const json& metadata = pod["metadata"];
@@ -124,15 +127,16 @@ void Ledger::check_pod_devices(const kube::Job& job, const json& pod) {
 }
 
 // A leader that hears decides by pods as they are stored, and by none that is gone: it does not
-// know an older version for long.
-void Ledger::check_known_pod(const kube::Pod& pod) {
+// know an older version for long. A watch that lists again does not show a pod that was made and
+// deleted meanwhile: the leader asks for it (architecture.md 3).
+void Ledger::check_known_pod(const kube::Pod& pod, bool is_unseen) {
   ++tally_.looked["known pod"];
   const kube::ObjectMeta& metadata = pod.metadata;
   const auto stored = pods_.find(metadata.uid);
   const std::string version = stored == pods_.end() ? "none" : stored->second.version;
   if (version == metadata.resource_version) return;
   const auto since = outdated_.try_emplace({metadata.uid, metadata.resource_version}, now_).first;
-  if (now_ <= since->second + kHearsWithin) return;
+  if (now_ <= since->second + kHearsWithin + (is_unseen ? kAskedForWithin : Time{0})) return;
   find("known pod", "the operator knows pod " + metadata.name + " of version " +
                         metadata.resource_version + ", stored is " + version);
 }

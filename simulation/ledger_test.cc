@@ -381,6 +381,23 @@ TEST_F(LedgerTest, NodesAreNotIdleWhileJobsWait) {
   EXPECT_EQ(finding(), "all nodes are idle for 120000 ms: job-0 is Pending (), starts 0; ");
 }
 
+// A watch that lists again does not show a pod that was made and deleted meanwhile. The leader
+// goes by the answer to its creation until it asks.
+TEST_F(LedgerTest, ALeaderAsksForAPodThatNoWatchHasShown) {
+  becomes("Running");
+  const std::string path = make_pod();
+  const auto pod = kube::decode<kube::Pod>(stored(path));
+  ASSERT_TRUE(pod.ok());
+  write(kube::Method::kDelete, path, {{"gracePeriodSeconds", 0}});
+  ledger_.check_known_pod(*pod, /*is_unseen=*/true);
+  now_ += seconds{32};
+  ledger_.check_known_pod(*pod, /*is_unseen=*/true);
+  EXPECT_EQ(finding(), "");
+  now_ += seconds{2};
+  ledger_.check_known_pod(*pod, /*is_unseen=*/true);
+  EXPECT_TRUE(finding().ends_with("stored is none")) << finding();
+}
+
 // A leader's timetable, and its knowledge of a pod, are as stored. The term and
 // the revision of a timetable are of its last write.
 TEST_F(LedgerTest, WhatALeaderKnowsIsStored) {

@@ -61,10 +61,12 @@ Ledger::StartFacts Ledger::happened_to(const JobFacts& facts) {
   }
   const auto timeout = facts.job.spec.lifecycle.start_timeout;
   if (!timeout) return happened;
-  // Counted from the decision, which is stored later if writes are slow, by the operator's clock. A
-  // new leader knows the second in which the job was allocated.
+  // Counted from the decision, by the operator's clock. If writes are slow it is stored later, and
+  // not before the write of the job's status that was under way. A new leader knows the second in
+  // which the job was allocated.
   const bool was_slow = facts.start_at <= faults_until_;
-  const Time early = (was_slow ? kSlowWriteMax : Time{0}) + clock_steps_ + std::chrono::seconds{1};
+  const Time early =
+      (was_slow ? 2 * kSlowWriteMax : Time{0}) + clock_steps_ + std::chrono::seconds{1};
   const auto is_over = [&](Time since) { return now_ + kSample + early >= since + *timeout; };
   if (facts.ready_at == kNoTime) {
     happened.refused = happened.refused || is_over(facts.start_at);

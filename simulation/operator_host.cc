@@ -162,6 +162,7 @@ struct OperatorHost::Leading {
   control::Informers informers;
   control::ControlLoop loop;
   Time loop_at = kNoTime;
+  base::Instant newest{};  // that the loop has seen on its clock
 };
 
 OperatorHost::OperatorHost(std::string name, devcluster::ApiServer& server, const Time& now,
@@ -276,6 +277,10 @@ bool OperatorHost::distrusts_clock() const {
   return process_ != nullptr && process_->distrusts_clock;
 }
 
+bool OperatorHost::stands_still() const {
+  return leading_ && clock_.wall() < leading_->newest;
+}
+
 const control::ControlLoop* OperatorHost::loop() const {
   return leading_ ? &leading_->loop : nullptr;
 }
@@ -335,6 +340,7 @@ void OperatorHost::step() {
     return;
   }
   if (clock_is_wrong()) return end(now_ + kComesBackAfter);
+  leading_->newest = std::max(leading_->newest, clock_.wall());
   const base::Instant due = leading_->loop.step();
   // The step may have been fenced: a stored object carries a higher term than this leader's.
   if (now_ >= ends_at_) return end(now_ + kComesBackAfter);

@@ -68,6 +68,8 @@ class OperatorHost {
   bool has_writes_under_way() const;
   // It knows that its clock is wrong, and ends nothing by time.
   bool distrusts_clock() const;
+  // Returns true while the leader's clock shows an instant that it has had before.
+  bool stands_still() const;
   // Within so long it has heard of what is written now, and what it decided before is stored; as
   // far as the present faults go.
   Time hears_and_stores_within() const;

@@ -154,16 +154,8 @@ json World::partition_spec(bool low) const {
   return spec;
 }
 
-// Creates the configuration, the account and both partitions. Existing objects are refused with a
-// conflict and stay as they are, so that this also restores what an event deleted.
-void World::furnish_policies() {
-  const auto make = [&](const char* path, const char* kind, const char* name, const json& spec) {
-    call(kube::Method::kPost, path,
-         {{"apiVersion", "kubegang.io/v1alpha1"},
-          {"kind", kind},
-          {"metadata", {{"name", name}}},
-          {"spec", spec}});
-  };
+// Returns the SchedulerConfig as administrators have it.
+json World::config_spec() const {
   json config{{"select", {{"type", "Linear"}, {"memory", false}}},
               {"timeSlice", in_seconds(plan_.slice)},
               {"preemptMode", plan_.preempt_mode},
@@ -178,7 +170,20 @@ void World::furnish_policies() {
                           {"usageDecay", "Never"},
                           {"calcPeriod", in_seconds(kUsagePeriod)}};
   }
-  make(paths::kConfigs, "SchedulerConfig", "default", config);
+  return config;
+}
+
+// Creates the configuration, the account and both partitions. Existing objects are refused with a
+// conflict and stay as they are, so that this also restores what an event deleted.
+void World::furnish_policies() {
+  const auto make = [&](const char* path, const char* kind, const char* name, const json& spec) {
+    call(kube::Method::kPost, path,
+         {{"apiVersion", "kubegang.io/v1alpha1"},
+          {"kind", kind},
+          {"metadata", {{"name", name}}},
+          {"spec", spec}});
+  };
+  make(paths::kConfigs, "SchedulerConfig", "default", config_spec());
   make(paths::kAccounts, "Account", "physics",
        {{"namespaces", json::array({{{"name", paths::kNamespace}}})}});
   make(paths::kPartitions, "Partition", "low", partition_spec(true));
@@ -411,15 +416,18 @@ void World::check_stored(const control::ControlLoop& loop) {
       [this](const std::string& node, const kube::NodeTimetableSpec& wanted) {
         ledger_.check_stored_table(node, wanted);
       });
-  loop.for_each_pod([this](const kube::Pod& pod) { ledger_.check_known_pod(pod); });
+  loop.for_each_pod(
+      [this](const kube::Pod& pod, bool is_unseen) { ledger_.check_known_pod(pod, is_unseen); });
 }
 
-// Returns true if an operator leads, hears and is heard, and trusts its clock: only then may its
-// promises be expected to hold.
+// Returns true if an operator leads, hears and is heard, and its clock goes on and is trusted: only
+// then may its promises be expected to hold. While its clock stands still, an array's status may
+// rest, with a start that was decided before the leader heard what it hears now.
 bool World::operator_is_well() const {
   return std::any_of(operators_.begin(), operators_.end(), [&](const auto& one) {
     return one->leads() && one->is_running() && one->link().was_whole_for(seconds{3}) &&
-           one->link().is_up_to_date() && !one->has_writes_under_way() && !one->distrusts_clock();
+           one->link().is_up_to_date() && !one->has_writes_under_way() && !one->distrusts_clock() &&
+           !one->stands_still();
   });
 }
 

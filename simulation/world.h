@@ -49,6 +49,7 @@ class World {
   // Configuration, account and partitions, unless they are there.
   void furnish_policies();
   nlohmann::json partition_spec(bool low) const;
+  nlohmann::json config_spec() const;
   void make_node(const std::string& name, std::uint64_t seed);
   void create_node_object(const std::string& name);
   void heal();

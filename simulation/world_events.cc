@@ -531,6 +531,10 @@ void World::reinstall(const Event& event) {
   ledger_.reinstalled();
   later(event.length / 2, [this, lost] {
     furnish_policies();
+    // An operator that was back sooner has made one, with defaults; an installation applies its
+    // own.
+    call(kube::Method::kPatch, std::string{paths::kConfigs} + "/default",
+         {{"spec", config_spec()}});
     for (const JobPlan* job : lost) submit(*job);
   });
 }

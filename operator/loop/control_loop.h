@@ -118,11 +118,14 @@ class ControlLoop {
   void for_each_clean_timetable(Action action) const {
     timetables_.for_each_clean(action);
   }
-  // Calls action(pod) for each pod of these jobs, as it is known.
+  // Calls action(pod, is_unseen) for each pod of these jobs, as it is known; `is_unseen`: by the
+  // answer to its creation alone.
   template <typename Action>
   void for_each_pod(Action action) const {
     jobs_.for_each_unfinished([&](JobRecord& job) {
-      for (const auto& [name, pod] : job.pods) action(*pod);
+      for (const auto& [name, pod] : job.pods) {
+        action(*pod, pods_.is_unseen(kube::key_of(pod->metadata)));
+      }
     });
   }
 
