@@ -531,7 +531,8 @@ void World::bind_pods() {
 // * policies, as administrators had them at the beginning
 // * clocks
 // * kill switches, cordons and taints (a restore may have brought one back)
-// * crashes that were armed for a write or a freeze that has not come
+// * crashes that were armed for a write or a freeze that has not come, and watches that were to
+//   break off with what comes next
 // * jobs that users hold
 void World::heal() {
   furnish_policies();
@@ -556,8 +557,15 @@ void World::heal() {
     }
     one->clock().step(-one->clock().offset());
   }
-  for (auto& one : operators_) one->disarm();
-  for (Node& node : nodes_) node.agent->disarm();
+  for (auto& one : operators_) {
+    one->disarm();
+    one->link().weather.breaks_off = 0;
+  }
+  for (Node& node : nodes_) {
+    node.agent->disarm();
+    node.agent->link().weather.breaks_off = 0;
+    node.kubelet->link().weather.breaks_off = 0;
+  }
   let_go();
 }
 
