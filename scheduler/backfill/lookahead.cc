@@ -4,7 +4,6 @@
 #include <limits>
 #include <utility>
 
-#include "scheduler/backfill/core_count.h"
 #include "scheduler/model/allocation_nodes.h"
 
 namespace sched {
@@ -26,20 +25,14 @@ struct Lookahead::Search {
   const Victims* victims = nullptr;  // taken away from the beginning; null = there are none
   bool is_future = false;
   // Facts that are known without the selector, each of them necessary and not sufficient:
-  std::optional<CoreCount> count{};  // of the ends that were passed; nullopt = cannot be counted
-  bool is_bounded = false;           // by the room in the rows: …
-  std::size_t least_gone = 0;        // … with fewer ends gone the job does not fit
+  bool is_bounded = false;     // by the room in the rows: …
+  std::size_t least_gone = 0;  // … with fewer ends gone the job does not fit
   std::optional<std::size_t> refused{};  // while victims stay: refused with as many gone
 
   RowRooms::Asked in_rooms() const { return {question.partition, question.nodes, needs}; }
   Refusals::Asked of_kind() const { return {*question.kind, sharing.may_stack, question.nodes}; }
   bool is_refused(std::size_t gone) const {
     return victims == nullptr && refused && gone <= *refused;
-  }
-  bool foresees() const { return count || is_bounded; }
-  // Returns true if the job may fit with `gone` jobs gone.
-  bool may_fit(std::size_t gone) const {
-    return (!count || count->may_fit()) && gone >= least_gone;
   }
 };
 
@@ -50,8 +43,9 @@ void Lookahead::begin(base::Instant now) {
 
 void Lookahead::started(const Job& job) {
   victims_.forget();
-  // Room and copies are kept only where cores cannot be counted, and there the ends are read again.
-  // A refusal holds still: the job has only taken something.
+  rooms_.forget();
+  // Copies are kept only where cores cannot be counted, and there the ends are read again. A
+  // refusal holds still: the job has only taken something.
   if (!ends_.add(job)) changed();
 }
 
@@ -154,11 +148,8 @@ Lookahead::Answer Lookahead::when_ripe(Search& search) {
   // It does not fit although enough nodes are ripe (sockets, or tasks that need more than the
   // least of each node): the general search goes on from there, end by end.
   const std::vector<Ends::End>& ends = ends_.all();
-  search.count.emplace(cluster_, ends_.free(), question.nodes, search.needs);
   std::size_t from = 0;
-  for (; from < ends.size() && ends_.guess(ends[from]) <= at; ++from) {
-    search.count->leave(*ends[from].job);
-  }
+  while (from < ends.size() && ends_.guess(ends[from]) <= at) ++from;
   return after_ends(search, from);
 }
 
@@ -170,17 +161,12 @@ std::optional<Lookahead::Answer> Lookahead::ask_ripe(const Search& search, Ripen
 
 // --- in general: the steps of the header ---
 
-// Asks first what is known without the selector: the free cores of the nodes where they can be
-// counted, otherwise the room in the rows if it is known, and what jobs of this kind were refused.
-// All of these only ever say no. The numbers beside the code are the steps of the header.
+// Asks first what is known without the selector: the room in the rows if it is known, and what jobs
+// of this kind were refused. Both only ever say no. The numbers beside the code are the steps of
+// the header.
 Lookahead::Answer Lookahead::general(Search& search) {
   const Question& question = search.question;
-  if (ends_.counts_cores() && !question.on_any_node) {
-    ends_.read();
-    search.count.emplace(cluster_, ends_.free(), question.nodes, search.needs);
-  } else {
-    bound_by_room(search);
-  }
+  bound_by_room(search);
   if (question.kind) search.refused = refusals_.up_to(search.of_kind());
   if (auto answer = ask(search, 0, ends_.now())) return *std::move(answer);  // 1
   Answer answer = after_now(search);
@@ -219,8 +205,7 @@ Lookahead::Answer Lookahead::after_ends(Search& search, std::size_t from) {
   for (;;) {
     std::optional<std::size_t> possible;  // by what is foreseen: the number gone
     auto batch = batches.next([&](std::size_t index) {
-      if (search.count) search.count->leave(*ends[index].job);
-      if (search.foresees() && !possible && search.may_fit(index + 1)) possible = index + 1;
+      if (!possible && index + 1 >= search.least_gone) possible = index + 1;
     });
     if (!batch) return {};
     const base::Instant start = ends_.guess(ends[batch->end - 1]);
@@ -257,9 +242,8 @@ bool Lookahead::cut(const Search& search, EndBatches::Batch& batch) const {
 Lookahead::Answer Lookahead::narrow(Search& search, const EndBatches::Batch& batch,
                                     std::optional<std::size_t> possible, Answer found) {
   if (cluster_.parameters().quirks.ends_come_in_batches) return found;
-  search.count.reset();  // it counts the whole batch
   // A binary search between the last count that is too few and the first that is enough. It begins
-  // with the first count that free cores allow, which is often the answer.
+  // with the first count that the room allows, which is often the answer.
   std::size_t enough = batch.end;
   std::size_t too_few = possible ? *possible - 1 : batch.begin;
   if (search.victims == nullptr) too_few = std::max(too_few, search.refused.value_or(0));
@@ -312,7 +296,6 @@ bool Lookahead::take_victims(Search& search) {
   const std::vector<Ends::End>& ends = ends_.all();
   for (std::size_t i = 0; i < ends.size(); ++i) {
     if (!search.victims->contains(i)) continue;
-    if (search.count) search.count->leave(*ends[i].job);
     if (!search.is_bounded) continue;
     if (RowRooms::counts(search.in_rooms(), *ends[i].job, search.victims->must_end(i))) {
       search.is_bounded = false;
@@ -332,7 +315,7 @@ std::optional<Lookahead::Answer> Lookahead::ask(Search& search, std::size_t gone
                                                 base::Instant start) {
   if (search.is_refused(gone)) return std::nullopt;
   std::optional<Answer> answer;
-  if (search.may_fit(gone)) {
+  if (gone >= search.least_gone) {
     Chooser& books = books_without_.first(gone, search.victims);
     answer = ask_selector(search, books, search.question.nodes, start);
   }

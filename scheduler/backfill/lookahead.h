@@ -20,9 +20,9 @@
 //   JobNeeds       the least that a job needs of its nodes
 //   VictimFinder   which jobs it may preempt
 //   Ripening       when nodes have what is needed; one for all jobs that need the same
-//   CoreCount, RowRooms, Refusals
-//                  what is known before the selector is asked: free cores where they can be
-//                  counted; the most that there may be where jobs are stacked; what was refused
+//   RowRooms, Refusals
+//                  what is known before the selector is asked: the most that there may be where
+//                  jobs are stacked; what was refused
 //   BooksWithout   the selector's books as they will be
 // The ends are read only when a question needs them: if a stacked job can start now follows from
 // the books alone.
