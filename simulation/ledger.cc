@@ -76,8 +76,10 @@ void Ledger::restored() {
 }
 
 // A success that only a kubegang Job had is no longer known. A batch Job's status keeps its
-// successes, but the ledger sees them only with its next write.
+// successes, but the ledger sees them only with its next write. What was stored before is heard
+// first: a user's change of the same instant, as after an outage, would bring a success back.
 void Ledger::reinstalled() {
+  look();
   reinstalled_at_ = now_;
   done_.clear();
 }
