@@ -219,7 +219,10 @@ void Ledger::sample_fail_open(Node& node) {
   // grow with failOpenAfter, hence the half on top. 15 s are for a read that fails and is repeated;
   // an agent that is new begins to count when it starts.
   const Time after = plan_.fail_open_after * 3 / 2 + seconds{15};
-  const bool nobody_leads = now_ > lease_seen_at_ + after &&
+  // An agent that was cut off sees a renewal of before that only then, and takes it for a new one.
+  const Time cut_until = node.agent->link().weather.partitioned_until;
+  const Time renewal_seen_at = std::max(lease_seen_at_, cut_until <= now_ ? cut_until : Time{0});
+  const bool nobody_leads = now_ > renewal_seen_at + after &&
                             now_ > node.agent->alive_since() + after &&
                             now_ > node.agent->worker_since() + seconds{5};
   if (!nobody_leads || !node.machine->is_on || !node.agent->is_working()) return;
