@@ -517,7 +517,7 @@ TEST_F(SlurmCommands, AQuestionThatIsAskedAgainAndAgainCostsFewRequests) {
   };
   EXPECT_EQ(requests({"-h", "-j", "42", "-o", "%i %T"}), 1);
   EXPECT_EQ(requests({"-h", "-j", "42"}), 1);
-  EXPECT_EQ(requests({"-h", "-j", "43"}), 1) << "of another namespace";
+  EXPECT_EQ(requests({"-h", "-j", "43"}), 2) << "of another namespace: the own one is asked first";
   EXPECT_GT(requests({"-h", "-j", "44"}), 1) << "%D of a job that waits follows from its partition";
   EXPECT_EQ(requests({"-h", "-j", "45"}), 1) << "%D is known";
   EXPECT_GT(requests({"-h", "-j", "42", "-O", "jobid,minmemory"}), 1) << "the partition's default";
