@@ -201,8 +201,9 @@ void Wishes::heed_finished(JobRecord& job) {
 // Judges whether the job is legal, and what of it changed. REQUIRES: the job is not final.
 //
 // 1. It needs a number first; without one it is judged again when numbers have come.
-// 2. A change that is not allowed now (an allocated job) is refused, and the job goes on as it was.
-//    It is judged again when no nodes are left.
+// 2. A change that is not allowed now (an allocated job) is refused, and the job goes on without
+//    it. What else has changed, with it or later, is taken: a time limit that was cut is not lost.
+//    The job is judged again when no nodes are left.
 // 3. A job that is illegal leaves the queue, unless only its partition is missing.
 // 4. The accepted spec becomes the basis with which the next change is compared.
 // 5. A new job is submitted; for a known one the scheduler gets the changes, holds as events of
@@ -249,22 +250,14 @@ void Wishes::judge(JobRecord& job) {
     const auto problems = problems_of_change(job, verdict, predecessors);
     if (!problems.empty()) {
       job.judge_when_free = has_nodes(job);
+      (void)take_allowed(job);
       return refuse_change(job, problems);
     }
   }
   if (!job.is_allocated()) show_partitions(job);
   // 3. an illegal job
-  const bool is_illegal = !verdict.request && !verdict.partition_missing;
-  if (is_illegal && job.array && job.submitted && job.array->has_begun()) {
-    return hold_rest(job, verdict.problems);
-  }
+  if (!verdict.request) return go_on_illegally(job, verdict);
   if (!predecessors.problems.empty()) return refuse(job, predecessors.problems);
-  if (!verdict.request) {
-    // A job whose partition was deleted stays in the queue as PartitionInactive (api.md).
-    const bool waits_for_partition = job.submitted && verdict.partition_missing;
-    if (!job.is_allocated() && !waits_for_partition) refuse(job, verdict.problems);
-    return;
-  }
   sched::JobRequest request = std::move(*verdict.request);
   // 4. what is accepted
   job.accept_spec();
@@ -274,6 +267,39 @@ void Wishes::judge(JobRecord& job) {
   if (job.array && std::exchange(job.array->waits_for_mend, false)) release_all(job);
   tell_update(job, std::move(request), predecessors.known);
   show_accepted(job);
+}
+
+// A job whose spec is worth nothing today. One that has nodes goes on, and takes what may change;
+// one whose partition was deleted stays in the queue as PartitionInactive (api.md).
+void Wishes::go_on_illegally(JobRecord& job, const JobVerdict& verdict) {
+  if (!verdict.partition_missing && job.array && job.submitted && job.array->has_begun()) {
+    (void)take_allowed(job);
+    return hold_rest(job, verdict.problems);
+  }
+  if (!has_nodes(job)) {
+    const bool waits_for_partition = job.submitted && verdict.partition_missing;
+    if (!waits_for_partition) refuse(job, verdict.problems);
+    return;
+  }
+  if (take_allowed(job)) return show_accepted(job);
+  if (job.object->spec != job.basis()) refuse_change(job, verdict.problems);
+}
+
+// Takes of a changed spec what may change now, whatever the rest is worth. Returns false if that is
+// not legal by itself.
+bool Wishes::take_allowed(JobRecord& job) {
+  auto changed = std::make_shared<kube::Job>(*job.object);
+  changed->spec = allowed_change(job.basis(), job.object->spec, has_nodes(job));
+  if (!check_job(*changed).empty()) return false;
+  sched::JobRequest request = *job.request;
+  set_what_may_change(changed->spec, request);
+  if (changed->spec == job.object->spec) {
+    job.accept_spec();
+  } else if (changed->spec != job.basis()) {
+    job.accepted = std::move(changed);
+  }
+  tell_update(job, std::move(request), {});
+  return true;
 }
 
 void Wishes::tell_update(JobRecord& job, sched::JobRequest request,
@@ -307,13 +333,8 @@ void Wishes::tell_update(JobRecord& job, sched::JobRequest request,
   // An Update never takes a hold back, so both directions are sent as events of their own.
   scheduler_.tell(std::move(update));
   share_request(job);
-  if (job.request->hold != held) {
-    if (job.request->hold) {
-      scheduler_.tell(sched::Hold{.job = job.id});
-    } else {
-      scheduler_.tell(sched::Release{job.id});
-    }
-  }
+  if (job.request->hold && !held) scheduler_.tell(sched::Hold{.job = job.id});
+  if (!job.request->hold && held) return release_all(job);
   // Also a new priority releases, and a hold of the request holds, each task that waits.
   tell_tasks_again(job);
 }

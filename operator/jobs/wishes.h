@@ -50,6 +50,8 @@ class Wishes {
   void tell_tasks(JobRecord& array);
   void tell_terms(JobRecord& array);
   void judge(JobRecord& job);
+  void go_on_illegally(JobRecord& job, const JobVerdict& verdict);
+  bool take_allowed(JobRecord& job);
   void tell_update(JobRecord& job, sched::JobRequest request,
                    const std::vector<sched::KnownJob>& known);
   std::vector<std::string> problems_of_change(const JobRecord& job, const JobVerdict& verdict,
@@ -59,7 +61,7 @@ class Wishes {
   void submit(JobRecord& job, sched::JobRequest request, std::vector<sched::KnownJob> known);
   void end_refused(JobRecord& job);
   void refuse_change(JobRecord& job, const std::vector<std::string>& problems,
-                     std::string_view what_follows = "; the job goes on as it was");
+                     std::string_view what_follows = "; the job goes on without this");
   void hold_rest(JobRecord& array, const std::vector<std::string>& problems);
   void release_all(JobRecord& job);
   void tell_tasks_again(JobRecord& job);

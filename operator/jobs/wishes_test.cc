@@ -126,6 +126,23 @@ TEST_F(WishesTest, AJobWhosePartitionWentStaysInTheQueue) {
   EXPECT_EQ(events(), 0);
 }
 
+// One that runs goes on, and its limit can be cut.
+TEST_F(WishesTest, AJobThatRunsWithoutItsPartitionTakesChanges) {
+  JobRecord& job = started();
+  Changes<kube::Partition> gone;
+  gone[{"", "batch"}] = nullptr;
+  policy.observe(gone);
+  (void)policy.decide(nodes.objects(), now);
+  wishes.judge_waiting();
+  wishes.heed(see_changed(
+      job, [](kube::JobSpec& spec) { spec.schedule.time_limit = std::chrono::minutes{5}; }));
+  EXPECT_EQ(scheduler.view(job.id)->facts->time_limit, std::chrono::minutes{5});
+  EXPECT_EQ(job.wanted().observed_generation, 2);
+  EXPECT_EQ(says(job, kube::kAccepted), "True Accepted");
+  wishes.heed(see_changed(job, [](kube::JobSpec& spec) { spec.schedule.priority = 0; }));
+  EXPECT_EQ(says(job, kube::kAccepted), "False ChangeRefused");
+}
+
 // Generation 2 is the changed spec, so its user sees that it has been read.
 TEST_F(WishesTest, AChangeOfAWaitingJobIsTold) {
   JobRecord& job = submitted();
@@ -147,6 +164,30 @@ TEST_F(WishesTest, AChangeThatARunningJobCannotMakeIsRefusedAndLeavesItAsItWas) 
   EXPECT_EQ(job.basis().resources.nodes->min, 2);
   wishes.heed(see_changed(job, [](kube::JobSpec& spec) { spec.resources.nodes->min = 2; }));
   EXPECT_EQ(says(job, kube::kAccepted), "True Accepted") << "taken back";
+}
+
+// A part that may change is taken, in the same edit or in one that comes after it.
+TEST_F(WishesTest, ARefusedChangeTakesNoOtherOneWithIt) {
+  JobRecord& job = started();
+  wishes.heed(see_changed(job, [](kube::JobSpec& spec) {
+    spec.resources.nodes->min = 1;
+    spec.schedule.time_limit = std::chrono::minutes{5};
+  }));
+  EXPECT_EQ(says(job, kube::kAccepted), "False ChangeRefused");
+  EXPECT_EQ(events(), 1);
+  EXPECT_EQ(job.request->min_nodes, 2);
+  EXPECT_EQ(scheduler.view(job.id)->facts->time_limit, std::chrono::minutes{5});
+  wishes.heed(see_changed(
+      job, [](kube::JobSpec& spec) { spec.schedule.time_limit = std::chrono::minutes{3}; }));
+  EXPECT_EQ(says(job, kube::kAccepted), "False ChangeRefused");
+  EXPECT_EQ(scheduler.view(job.id)->facts->time_limit, std::chrono::minutes{3});
+  job.judge_again = true;
+  (void)events();
+  wishes.heed(job);
+  EXPECT_EQ(events(), 0) << "nothing has changed";
+  wishes.heed(see_changed(job, [](kube::JobSpec& spec) { spec.resources.nodes->min = 2; }));
+  EXPECT_EQ(says(job, kube::kAccepted), "True Accepted") << "taken back";
+  EXPECT_EQ(job.basis(), job.object->spec);
 }
 
 // A hold is a property of the request and an event of its own.

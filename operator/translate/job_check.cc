@@ -531,4 +531,26 @@ std::vector<std::string> check_change(const kube::JobSpec& before, const kube::J
   return problems;
 }
 
+// The fields of kMutableWhileAllocated, and the hold where it may change. What is refused also
+// alone (a cancel that is taken back, a counter that goes back) stays.
+kube::JobSpec allowed_change(const kube::JobSpec& before, const kube::JobSpec& now,
+                             bool is_allocated) {
+  kube::JobSpec spec = before;
+  spec.schedule.time_limit = now.schedule.time_limit;
+  spec.schedule.priority = now.schedule.priority;
+  spec.schedule.nice = now.schedule.nice;
+  if (spec.array && now.array) spec.array->parallelism = now.array->parallelism;
+  const kube::JobControl& was = before.control;
+  spec.control = now.control;
+  if (is_allocated && !now.array) spec.control.hold = was.hold;
+  if (was.cancel.value_or(false)) spec.control.cancel = was.cancel;
+  if (now.control.requeue_request.value_or(0) < was.requeue_request.value_or(0)) {
+    spec.control.requeue_request = was.requeue_request;
+  }
+  if (now.control.release_request.value_or(0) < was.release_request.value_or(0)) {
+    spec.control.release_request = was.release_request;
+  }
+  return spec;
+}
+
 }  // namespace control

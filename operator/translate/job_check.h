@@ -26,5 +26,9 @@ std::vector<std::string> check_job(const kube::Job& job);
 // the counters of requests. The template is not looked at (TemplateBook notices).
 std::vector<std::string> check_change(const kube::JobSpec& before, const kube::JobSpec& now,
                                       bool is_allocated);
+// Returns `before` with what of `now` may change: of a change that is refused the part that is
+// allowed. REQUIRES: both are of the same job.
+kube::JobSpec allowed_change(const kube::JobSpec& before, const kube::JobSpec& now,
+                             bool is_allocated);
 
 }  // namespace control

@@ -441,15 +441,34 @@ std::string partition_names(const kube::JobSpec& spec, const sched::Configuratio
 
 // Each task that runs has an entry in the status of its array, so there is a bound, by Slurm's own
 // means.
+int at_once_of(const kube::JobArray& array) {
+  const int given = array.parallelism.value_or(0);
+  return given > 0 ? std::min(given, kube::kArrayBegunMax) : kube::kArrayBegunMax;
+}
+
 sched::ArrayRequest array_request(const kube::JobArray& array) {
   sched::ArrayRequest request;
   if (auto read = slurm::parse_array("spec.array.tasks", array.tasks, kube::kArrayTasksMax)) {
     request = std::move(*read);
   }
-  const int given = array.parallelism.value_or(0);
-  request.at_once = given > 0 ? std::min(given, kube::kArrayBegunMax) : kube::kArrayBegunMax;
+  request.at_once = at_once_of(array);
   request.begun_most = kube::kArrayBegunMax;
   return request;
+}
+
+void set_what_may_change(const kube::JobSpec& spec, sched::JobRequest& request) {
+  request.time_limit = spec.schedule.time_limit;
+  request.priority.reset();
+  if (spec.schedule.priority) {
+    request.priority = sched::Priority{static_cast<std::uint32_t>(*spec.schedule.priority)};
+  }
+  request.nice = spec.schedule.nice.value_or(0);
+  request.hold = spec.control.hold.value_or(false);
+  // An array's tasks that run are suspended, and the rest does not start.
+  const bool suspend = spec.control.suspend.value_or(false);
+  request.suspend = !spec.array && suspend;
+  request.hold = request.hold || (spec.array && suspend);
+  if (spec.array && request.array) request.array->at_once = at_once_of(*spec.array);
 }
 
 // Field by field, without any check. It is used for jobs that were accepted before, too, so a
@@ -497,24 +516,15 @@ sched::JobRequest plain_request(const kube::Job& job, sched::JobId id, base::Ins
   request.excluded_nodes = names_of(spec.placement.exclude_hostlist);
   request.contiguous = spec.placement.contiguous.value_or(false);
   request.constraint = spec.placement.constraint.value_or("");
-  request.time_limit = spec.schedule.time_limit;
   request.time_min = spec.schedule.time_min;
   request.begin_time = spec.schedule.begin_time;
   request.deadline = spec.schedule.deadline;
   request.qos = spec.schedule.qos.value_or("");
   request.account = spec.schedule.account.value_or("");
-  if (spec.schedule.priority) {
-    request.priority = sched::Priority{static_cast<std::uint32_t>(*spec.schedule.priority)};
-  }
-  request.nice = spec.schedule.nice.value_or(0);
-  request.hold = spec.control.hold.value_or(false);
-  // An array's tasks that run are suspended, and the rest does not start.
-  const bool suspend = spec.control.suspend.value_or(false);
-  request.suspend = !spec.array && suspend;
-  request.hold = request.hold || (spec.array && suspend);
   request.requeue = spec.lifecycle.requeue;
   if (!spec.adopted.empty()) request.requeue = false;  // others have made its pods: once
   if (spec.array) request.array = array_request(*spec.array);
+  set_what_may_change(spec, request);
   request.pod_per_task =
       spec.pod_policy.value_or(kube::PodPolicy::kPerNode) == kube::PodPolicy::kPerTask;
   // Numbers that cannot be settled were refused when the job came (check_device_numbers).

@@ -53,6 +53,8 @@ std::string partition_names(const kube::JobSpec& spec, const sched::Configuratio
 // Returns the spec's request, unchecked: for a job that runs already, whatever its spec is worth
 // today.
 sched::JobRequest plain_request(const kube::Job& job, sched::JobId id, base::Instant submit_time);
+// Takes over what may change while a job has nodes (check_change), unchecked.
+void set_what_may_change(const kube::JobSpec& spec, sched::JobRequest& request);
 
 // Returns the longest grace period that a pod of any job may have, killWait + graceTime, and at
 // least a second: 0 would remove the record of a process that may still run.

@@ -523,6 +523,13 @@ TEST(CheckChange, RefusesTheSameFieldsAsTheRuleOfTheCrd) {
     EXPECT_EQ(by_rule, refused.contains(field)) << field;
   }
   EXPECT_EQ(kube::changed_fields({}, full).size() - refused.size(), 7U);
+  // Fields that are not refused are taken all the same.
+  const kube::JobSpec allowed = allowed_change({}, full, true);
+  EXPECT_TRUE(check_change({}, allowed, true).empty());
+  EXPECT_EQ(kube::changed_fields({}, allowed).size(), 7U);
+  kube::JobSpec back = full;
+  back.control = {};
+  EXPECT_TRUE(check_change(full, allowed_change(full, back, true), true).empty());
 }
 
 // 42 tasks are more than the 40 CPUs of the five nodes of "batch", but fit on the one node of

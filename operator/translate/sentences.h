@@ -10,7 +10,7 @@
 
 namespace control {
 
-// Leaves room in a message for how the sentence ends ("; the job goes on as it was").
+// Leaves room in a message for how the sentence ends ("; the job goes on without this").
 inline constexpr std::size_t kJoinedBytesMax = kube::kStatusMessageBytesMax - 128;
 
 // Joins as many of them as fit, the first one at least, and says how many more there are.

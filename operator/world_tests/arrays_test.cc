@@ -159,6 +159,22 @@ TEST_F(ArrayTest, AChangeOfTheArrayLeavesWhatIsAskedOfSingleTasks) {
   expect_no_violations(world);
 }
 
+// An edit that crosses with a start is refused, and says nothing against one that comes after it.
+TEST_F(ArrayTest, ItsThrottleChangesAlsoAfterARefusedEdit) {
+  world.apply(gang_job("sweep", 1, "30s", tasks("0-5", 3)));
+  world.run_for(seconds{3});
+  ASSERT_EQ(array("sweep").counts.running, 3) << world.log_tail();
+  world.patch_job("sweep", {{"resources", {{"nodes", {{"min", 2}}}}}});
+  world.run_for(seconds{1});
+  world.patch_job("sweep", {{"array", {{"parallelism", 1}}}});
+  world.patch_job("sweep", {{"control", {{"tasks", {{{"tasks", "0"}, {"requeueRequest", 1}}}}}}});
+  ASSERT_TRUE(world.run_until([&] { return array("sweep").counts.running == 2; }, seconds{4}));
+  world.run_for(seconds{1});
+  EXPECT_EQ(array("sweep").counts.running, 2) << world.log_tail();
+  EXPECT_THAT(world.condition("Job", "sweep", "Accepted"), HasSubstr("spec.resources.nodes"));
+  expect_no_violations(world);
+}
+
 // The array's spec says what tasks were started with, to a new leader, too.
 TEST_F(ArrayTest, ItsSpecIsLockedWhileATaskHasNodes) {
   world.apply(partition("other", {{"nodes", {{"hostlist", "n[12-16]"}}}}));
