@@ -57,8 +57,10 @@ Time Ledger::streak(const std::string& name, bool holds) {
   return now_ - streaks_.try_emplace(name, now_).first->second;
 }
 
-void Ledger::restored() {
+// A start that had lost its partition by then takes no turns still.
+void Ledger::restored(Time as_of) {
   restored_at_ = now_;
+  std::erase_if(unsliced_, [&](const auto& each) { return each.second > as_of; });
   for (const auto& [uid, facts] : jobs_) {
     if (!facts.task) undone_[uid] = facts.job.metadata.name;
   }
@@ -89,7 +91,9 @@ void Ledger::reinstalled() {
 void Ledger::partition_goes(Time heard_within) {
   starts_are_unsliced_until_ = now_ + heard_within;
   for (auto& [uid, facts] : jobs_) {
-    if (facts.job.status.allocation) facts.unsliced_start = facts.job.status.starts.value_or(0);
+    if (facts.job.status.allocation) {
+      unsliced_.try_emplace({uid, facts.job.status.starts.value_or(0)}, now_);
+    }
   }
 }
 
@@ -101,9 +105,7 @@ bool Ledger::is_never_frozen(const std::string& job_uid, std::int64_t start) con
 // A partition that was deleted leaves its running jobs without turns until they start again: their
 // overlap is not a finding, and neither is that of jobs that are never frozen.
 bool Ledger::is_unsliced(const std::string& job_uid, std::int64_t start) const {
-  const auto job = jobs_.find(job_uid);
-  const bool lost_its_partition = job != jobs_.end() && job->second.unsliced_start == start;
-  return lost_its_partition || is_never_frozen(job_uid, start);
+  return unsliced_.contains({job_uid, start}) || is_never_frozen(job_uid, start);
 }
 
 // Accounted times are only compared if no fault was felt for some time before the job became ready.

@@ -65,8 +65,8 @@ class Ledger final : public ProgramObserver {
   // A user asked for a task to run again, if it runs ("sweep_3").
   void user_requeues(const std::string& title) { requeued_by_user_.insert(title); }
   void user_deletes(const std::string& job_name) { deleted_by_user_.insert(job_name); }
-  void restored();     // etcd went back
-  void reinstalled();  // kubegang Jobs went, and with them what they alone told
+  void restored(Time as_of);  // etcd went back to what was stored then
+  void reinstalled();         // kubegang Jobs went, and with them what they alone told
   // An administrator deletes one: what runs finishes unsliced. `heard_within`: until the operator
   // has heard of it, and what it decided before is stored.
   void partition_goes(Time heard_within);
@@ -117,13 +117,12 @@ class Ledger final : public ProgramObserver {
     bool told_late = false;             // since then, that a node of it took turns, or did not
     Time began_at = kNoTime;            // the first program of its present start
     Time ready_at = kNoTime;
-    Time final_at = kNoTime;           // if it was seen to end
-    std::int64_t unsliced_start = -1;  // whose partition was deleted: it no longer takes turns
-    std::string owner;                 // UID of the batch Job that it runs
-    Time start_at{0};                  // its present start was stored, or seen after a restore
-    Time held_at = kNoTime;            // its user holds it since then,
-    bool hold_is_heard = false;        // and the operator has heard
-    kube::Allocation allocation;       // of that start
+    Time final_at = kNoTime;      // if it was seen to end
+    std::string owner;            // UID of the batch Job that it runs
+    Time start_at{0};             // its present start was stored, or seen after a restore
+    Time held_at = kNoTime;       // its user holds it since then,
+    bool hold_is_heard = false;   // and the operator has heard
+    kube::Allocation allocation;  // of that start
     std::optional<base::Duration> least_limit;  // that its spec ever had
     // For the present start, as stored: which pods have succeeded; and whether the operator has
     // heard of all of them, with no ending stored.
@@ -338,12 +337,14 @@ class Ledger final : public ProgramObserver {
   std::map<std::string, PodFacts> pods_;  // by UID
   // Starts with a pod that must not be frozen, by job UID.
   std::map<std::pair<std::string, std::int64_t>, Time> never_frozen_;  // since when
-  std::map<std::string, kube::NodeTimetable> tables_;                  // by node
-  std::map<std::string, std::vector<Program>> running_;                // by job UID
-  std::map<std::string, Obeyed> obeyed_;      // by node, when it was last looked at
-  std::map<std::string, Time> unsliced_at_;   // by node: when everything ran there last
-  std::map<std::string, Overlaps> overlaps_;  // by node
-  std::map<std::string, Debugged> debugged_;  // by pod's UID
+  // Starts whose partition was deleted: they take no turns. Likewise.
+  std::map<std::pair<std::string, std::int64_t>, Time> unsliced_;
+  std::map<std::string, kube::NodeTimetable> tables_;    // by node
+  std::map<std::string, std::vector<Program>> running_;  // by job UID
+  std::map<std::string, Obeyed> obeyed_;                 // by node, when it was last looked at
+  std::map<std::string, Time> unsliced_at_;              // by node: when everything ran there last
+  std::map<std::string, Overlaps> overlaps_;             // by node
+  std::map<std::string, Debugged> debugged_;             // by pod's UID
   std::map<std::pair<std::string, bool>, Closed> closed_;  // by node and whether by a taint
   std::map<std::string, Time> cordoned_until_;             // by node; Time::max(): it still is
   std::map<std::string, Time> streaks_;

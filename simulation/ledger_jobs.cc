@@ -139,7 +139,7 @@ void Ledger::on_start(JobFacts& facts) {
   facts.succeeded.clear();
   facts.is_known_done = false;
   if (now_ <= starts_are_unsliced_until_) {
-    facts.unsliced_start = facts.job.status.starts.value_or(0);
+    unsliced_.try_emplace({facts.job.metadata.uid, facts.job.status.starts.value_or(0)}, now_);
   }
   forget_times(facts);
 }

@@ -98,9 +98,9 @@ class LedgerTest : public testing::Test {
     ledger_.program_ended(program_, by);
   }
   // Sets the store back, as World::restore() does.
-  void restore(const devcluster::ApiServer::Backup& backup) {
+  void restore(const devcluster::ApiServer::Backup& backup, Time as_of = Time{0}) {
     server_.restore(backup);
-    ledger_.restored();
+    ledger_.restored(as_of);
     ledger_.look();
   }
   std::string finding() const { return ledger_.finding() ? ledger_.finding()->text : ""; }
@@ -508,6 +508,35 @@ TEST_F(LedgerTest, OneGangHasASlotOfANode) {
   table.spec.timetable.cycle = {{0, 1}, {1, 2}};
   write(kube::Method::kPatch, std::string{paths::kTables} + "/n1",
         {{"spec", kube::encode(table)["spec"]}});
+  EXPECT_EQ(finding(), "two gangs in one slot of n1");
+}
+
+// A job whose partition was deleted runs on without turns. A restore of etcd to a state of after
+// that changes nothing in it; one of before brings the partition back, and the job takes turns.
+TEST_F(LedgerTest, AJobWithoutAPartitionTakesNoTurnsAfterARestoreToThen) {
+  runs_on_n1(1);
+  const auto before = server_.back_up();
+  now_ += seconds{1};
+  ledger_.partition_goes(seconds{0});
+  kube::NodeTimetable table;
+  table.metadata.name = "n1";
+  table.spec.term = 1;
+  table.spec.timetable.slice = seconds{1};
+  table.spec.timetable.pods_count = 2;
+  const std::string pod = control::pod_name("job-0", program_.job_uid, 1, 0);
+  table.spec.pods = {{.ns = paths::kNamespace, .name = pod, .job_uid = program_.job_uid},
+                     {.ns = paths::kNamespace, .name = "b-0", .job_uid = "b"}};
+  table.spec.timetable.cycle = {{0, 1}};
+  const json object = kube::encode(table);
+  write(kube::Method::kPost, paths::kTables, object);
+  const auto after = server_.back_up();
+  const Time as_of = now_;
+  now_ += seconds{5};
+  restore(*after, as_of);
+  EXPECT_EQ(finding(), "");
+  restore(*before, as_of - seconds{1});
+  now_ += minutes{2};
+  write(kube::Method::kPost, paths::kTables, object);
   EXPECT_EQ(finding(), "two gangs in one slot of n1");
 }
 

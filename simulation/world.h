@@ -98,8 +98,10 @@ class World {
   void restore(Time as_of);
   void stop_server(Time until, bool forgets);
   static bool needs_server(Act act);
-  // Returns the backup as of then; null where nothing is kept.
-  std::shared_ptr<const devcluster::ApiServer::Backup> backup_of(Time as_of) const;
+  // All that was stored at an instant.
+  using Backup = std::pair<Time, std::shared_ptr<const devcluster::ApiServer::Backup>>;
+  // Returns the backup as of then; null where nothing is kept. Valid until the next one is taken.
+  const Backup* backup_of(Time as_of) const;
   void power_off(Node& node, bool replaced, Time length);
   Link& link_of(std::uint64_t target);
   Node& node_of(const Event& event) { return nodes_[event.target % nodes_.size()]; }
@@ -130,7 +132,7 @@ class World {
   std::uint64_t webhook_kind_ = 0;  // what it does to pods
   bool reinstalled_ = false;
   std::int64_t looked_at_ = -1;  // resourceVersion
-  std::vector<std::pair<Time, std::shared_ptr<const devcluster::ApiServer::Backup>>> backups_;
+  std::vector<Backup> backups_;
 };
 
 }  // namespace simulation

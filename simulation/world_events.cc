@@ -665,11 +665,11 @@ void World::perform_link(const Event& event) {
   } else if (event.act == Act::kStaleTimetables) {
     // A cache that is 1 to 16 s old, which another API server would serve after its etcd is cut
     // off.
-    const auto backup = backup_of(now_ - seconds{1} - milliseconds{event.amount % 15'000});
-    if (!backup) return;
+    const Backup* backup = backup_of(now_ - seconds{1} - milliseconds{event.amount % 15'000});
+    if (backup == nullptr) return;
     ++tally_.faults["timetables from a stale cache"];
     auto cache = std::make_shared<devcluster::ApiServer>(server_clock_);
-    cache->restore(*backup);
+    cache->restore(*backup->second);
     node_of(event).agent->link().read_timetables_from(std::move(cache), until);
   } else {
     restore(now_ - event.length);
@@ -697,21 +697,21 @@ void World::stop_server(Time until, bool forgets) {
 }
 
 // Returns the newest backup that is not younger than that; null if there is none.
-std::shared_ptr<const devcluster::ApiServer::Backup> World::backup_of(Time as_of) const {
+const World::Backup* World::backup_of(Time as_of) const {
   const auto found = std::find_if(backups_.rbegin(), backups_.rend(),
                                   [&](const auto& backup) { return backup.first <= as_of; });
-  return found == backups_.rend() ? nullptr : found->second;
+  return found == backups_.rend() ? nullptr : &*found;
 }
 
 // Sets the store back to the newest backup of `as_of` or before. The server ends all watches and
 // raises the revision above everything that it has given out, as docs/operations.md asks of an
 // administrator.
 void World::restore(Time as_of) {
-  const auto backup = backup_of(as_of);
-  if (!backup) return;
+  const Backup* backup = backup_of(as_of);
+  if (backup == nullptr) return;
   ++tally_.faults["etcd restored"];
-  server_.restore(*backup);
-  ledger_.restored();
+  server_.restore(*backup->second);
+  ledger_.restored(backup->first);
   looked_at_ = -1;
   if (now_ - as_of >= kLeaseTells) return;
   // A leader knows more than what is stored, and its Lease does not show that: the operator is
