@@ -133,9 +133,9 @@ void Wishes::tell_tasks(JobRecord& array) {
     if (!record.all.contains(number) || !record.is_open(number)) continue;
     const kube::TaskControl wish = wish_for(array, number);
     const sched::JobId id = sched::JobId::of_task(array.id, number);
+    // Also one that is ending, which may be about to wait again (T5).
     if (wish.cancel.value_or(false) && record.told_cancels.insert(number).second) {
-      const JobRecord* task = parts_.jobs.peek(id);
-      if (task == nullptr || !task->wanted().ending) scheduler_.tell(sched::Cancel{id});
+      scheduler_.tell(sched::Cancel{id});
       continue;
     }
     const bool of_array = array.request->hold;

@@ -592,8 +592,10 @@ TEST_F(ArrayTest, ANewLeaderStartsNoTaskThatIsHeld) {
   world.apply(gang_job("sweep", 1, "5s", sweep));
   world.run_for(seconds{20});
   ASSERT_EQ(array("sweep").succeeded, "0,4") << world.log_tail();
-  world.patch_job("sweep", {{"control", {{"tasks", {{{"tasks", "1-2"}, {"hold", true}},
-                                                    {{"tasks", "3"}, {"cancel", true}}}}}}});
+  world.patch_job(
+      "sweep",
+      {{"control",
+        {{"tasks", {{{"tasks", "1-2"}, {"hold", true}}, {{"tasks", "3"}, {"cancel", true}}}}}}});
   world.restart_operator();
   world.run_for(seconds{20});
   EXPECT_EQ(array("sweep").succeeded, "0,4") << world.log_tail();
@@ -650,6 +652,29 @@ TEST_F(ArrayTest, ATaskThatIsHeldWhileItRunsIsHeldOnceItWasRequeued) {
   world.patch_job("sweep", {{"control", {{"tasks", {entry}}}}});
   ASSERT_TRUE(ends("sweep")) << world.log_tail();
   EXPECT_EQ(array("sweep").succeeded, "1-2");
+  expect_no_violations(world);
+}
+
+// T5: a cancel cannot be taken back, least of all by a requeue that is under way. The next leader
+// sees it when it finds the requeue decided.
+TEST_F(ArrayTest, ACancelOfATaskDuringItsRequeueStands) {
+  for (const bool comes_with_a_leader : {false, true}) {
+    const std::string name = comes_with_a_leader ? "second" : "first";
+    world.apply(gang_job(name, 1, "20s", tasks("1-2")));
+    ASSERT_TRUE(world.run_until([&] { return array(name).counts.running == 2; }, minutes{1}));
+    world.run_for(seconds{2});
+    json entry{{"tasks", "1"}, {"requeueRequest", 1}};
+    world.patch_job(name, {{"control", {{"tasks", {entry}}}}});
+    // A millisecond: the requeue has begun, and its pod has its grace time.
+    world.run_for(base::Duration{1'000});
+    ASSERT_TRUE(array(name).tasks.front().ending) << world.log_tail();
+    entry["cancel"] = true;
+    world.patch_job(name, {{"control", {{"tasks", {entry}}}}});
+    if (comes_with_a_leader) world.restart_operator();
+    ASSERT_TRUE(ends(name)) << world.log_tail();
+    EXPECT_EQ(array(name).cancelled, "1") << world.log_tail();
+    EXPECT_EQ(array(name).succeeded, "2");
+  }
   expect_no_violations(world);
 }
 
