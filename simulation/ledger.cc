@@ -75,6 +75,18 @@ void Ledger::restored(Time as_of) {
   // After a restore from a backup nothing that was seen before counts; the watches begin with what
   // is stored now.
   for (Stream& stream : streams_) stream.stream.reset();
+  // Programs whose pods are no longer stored are of starts that count no more.
+  std::set<std::string> stored;
+  for (const auto& pod : server_.objects(kube::Pod::kResource)) {
+    stored.insert((*pod)["metadata"].value("uid", ""));
+  }
+  for (const auto& [uid, programs] : running_) {
+    for (const Program& one : programs) {
+      if (!stored.contains(one.uid)) taken_back_.insert(one.uid);
+    }
+  }
+  // The leader of before may write from now on: that is not of the backup.
+  look();
 }
 
 // A success that only a kubegang Job had is no longer known. A batch Job's status keeps its

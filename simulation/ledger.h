@@ -136,6 +136,11 @@ class Ledger final : public ProgramObserver {
     bool over = false;
     int exit_code = 0;  // the highest of programs that failed by themselves
   };
+  // When a program ended well, and whether a restore of etcd had taken its pod away.
+  struct EndedWell {
+    Time at{};
+    bool is_taken_back = false;
+  };
   // An array as a whole.
   struct ArrayFacts {
     std::set<int> tasks;
@@ -322,8 +327,9 @@ class Ledger final : public ProgramObserver {
   std::map<std::string, std::pair<kube::JobStatus, kube::JobStatus>> same_statuses_;
   std::map<std::string, ArrayFacts> arrays_;    // by UID
   std::map<std::string, kube::Job> questions_;  // by UID: those that ask when they would start
-  // When tasks ended well, by job UID and start. A restore of etcd does not undo what programs did.
-  std::map<std::string, std::map<std::int64_t, std::map<int, Time>>> succeeded_;
+  // Tasks that ended well, by job UID and start. A restore of etcd does not undo what programs did.
+  std::map<std::string, std::map<std::int64_t, std::map<int, EndedWell>>> succeeded_;
+  std::set<std::string> taken_back_;  // pods, by UID: a restore took them away while they ran
   std::map<std::string, std::map<std::int64_t, StartFacts>> starts_;  // by job UID and start
   std::set<std::pair<std::string, std::int64_t>> endings_;            // likewise: that are stored
   std::map<std::string, Time> gone_until_;                            // by node: its Node object
@@ -332,7 +338,9 @@ class Ledger final : public ProgramObserver {
   std::map<std::string, std::string> owners_;  // batch Job's UID by Job's, also of gone ones
   std::set<std::string> indexed_;              // batch Jobs, by UID
   std::map<std::string, std::set<int>> done_;  // indexes stored as succeeded, by run_of()
-  bool jobs_went_ = false;                     // some were deleted
+  // Those that only a batch Job's status counts, since a restore of etcd; by its UID.
+  std::map<std::string, std::set<int>> counted_alone_;
+  bool jobs_went_ = false;  // some were deleted
   Time reinstalled_at_{-std::chrono::hours{1}};
   std::map<std::string, PodFacts> pods_;  // by UID
   // Starts with a pod that must not be frozen, by job UID.

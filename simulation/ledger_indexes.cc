@@ -35,21 +35,29 @@ void Ledger::on_successes(const kube::Job& before, const kube::Job& job) {
   if (!job.spec.completions) return;
   ++tally_.looked["successes"];
   const std::set<int> now = indexes_in(job.status.succeeded_indexes);
-  std::set<int>& done = done_[run_of(job.metadata.uid)];
+  const std::string run = run_of(job.metadata.uid);
+  std::set<int>& done = done_[run];
+  std::set<int>& alone = counted_alone_[run];
   const std::set<int> had = indexes_in(before.status.succeeded_indexes);
   if (const auto lost = lost_from(had, now)) {
     if (now_ >= restored_at_ + kTwoLeadersWithin) {
       find("successes", "index " + std::to_string(*lost) + " of job " + job.metadata.name +
                             " had succeeded and no longer has");
     }
-    // One of two leaders writes over what the other stored: it is gone from the store.
+    // One of two leaders writes over what the other stored: it is gone from the store, but for what
+    // the batch Job's status counts.
     for (const int index : had) {
-      if (!now.contains(index)) done.erase(index);
+      if (now.contains(index)) continue;
+      done.erase(index);
+      alone.insert(index);
     }
   }
-  done.insert(now.begin(), now.end());
-  const std::set<int> earlier = indexes_in(job.spec.completed_indexes);
-  done.insert(earlier.begin(), earlier.end());
+  for (const std::set<int>& stored : {now, indexes_in(job.spec.completed_indexes)}) {
+    for (const int index : stored) {
+      done.insert(index);
+      alone.erase(index);
+    }
+  }
 }
 
 // A batch Job's counter of successes never goes back, nor does an index of its list, and one that
@@ -72,7 +80,17 @@ void Ledger::on_counters(const std::string& uid, const BatchFacts& before,
     find("successes", "batch Job " + facts.name + " is Complete with " + told(facts) + " of " +
                           std::to_string(facts.needed) + " successes");
   }
-  if (indexed_.contains(uid)) done_[uid].insert(facts.completed.begin(), facts.completed.end());
+  if (!indexed_.contains(uid)) return;
+  // After a restore of etcd the leader of before counts what it knows, although the Job that had it
+  // stored went back (faults.md, section 4, 1). The first version is the backup's.
+  const bool two_leaders = now_ < restored_at_ + kTwoLeadersWithin && before.needed > 0;
+  std::set<int>& done = done_[uid];
+  std::set<int>& alone = counted_alone_[uid];
+  for (const int index : facts.completed) {
+    const bool is_new = !before.completed.contains(index) && !done.contains(index);
+    if (is_new && two_leaders) alone.insert(index);
+    if (!alone.contains(index)) done.insert(index);
+  }
 }
 
 // A pod exists only if it is stored that its index has a place. REQUIRES: `pod` is new, and of the

@@ -233,8 +233,10 @@ void Ledger::program_started(const Program& program) {
   if (!excused && job != jobs_.end()) {
     const auto& done = succeeded_[program.job_uid][program.start];
     const auto ended = done.find(program.task);
-    // A start that a restore took back is made again under its number.
-    if (ended != done.end() && ended->second > restored_at_) {
+    // A start that a restore took back is made again under its number. A program of it may end only
+    // after the restore.
+    const bool counts = ended != done.end() && ended->second.at > restored_at_;
+    if (counts && !ended->second.is_taken_back) {
       find("started twice", program.name + " has ended well and starts again");
     }
     if (is_final_state(job->second.job) && !job->second.job.status.ending &&
@@ -284,7 +286,8 @@ void Ledger::program_ended(const Program& program, EndedBy by) {
                 [&](const Program& one) { return one.uid == program.uid; });
   const bool by_itself = by == EndedBy::kItself;
   if (by_itself && program.exit_code == 0) {
-    succeeded_[program.job_uid][program.start][program.task] = now_;
+    succeeded_[program.job_uid][program.start][program.task] = {now_,
+                                                                taken_back_.contains(program.uid)};
   }
   StartFacts& happened = facts_of(program);
   if (by == EndedBy::kSignal || (by_itself && program.exit_code != 0)) happened.failed = true;

@@ -178,6 +178,28 @@ TEST_F(LedgerTest, AStartThatARestoreTookBackIsMadeAgain) {
   EXPECT_EQ(finding(), "job-0-abcde-0 has ended well and starts again");
 }
 
+// As before, but the program ends well only a second after the restore: its node has not heard yet
+// that its pod is no longer stored. One whose pod is stored counts.
+TEST_F(LedgerTest, AProgramWhosePodARestoreTookAwayDoesNotCount) {
+  const auto backup = server_.back_up();
+  becomes("Running");
+  ledger_.program_started(program_);
+  restore(*backup);
+  now_ += seconds{1};
+  ledger_.program_ended(program_, EndedBy::kItself);
+  now_ += minutes{2};
+  becomes("Running");
+  program_.uid = stored(make_pod())["metadata"].value("uid", "");
+  ledger_.program_started(program_);
+  EXPECT_EQ(finding(), "");
+  restore(*server_.back_up());
+  now_ += seconds{1};
+  ledger_.program_ended(program_, EndedBy::kItself);
+  now_ += minutes{2};
+  ledger_.program_started(program_);
+  EXPECT_EQ(finding(), "job-0-abcde-0 has ended well and starts again");
+}
+
 // The failure that a job waits for was never stored, but a restore deleted the other job, to an
 // operator that knew it. Nothing says that it succeeded.
 TEST_F(LedgerTest, AJobThatARestoreTookAwayWasDeleted) {
@@ -714,6 +736,44 @@ TEST_F(LedgerIndexTest, ASuccessThatTwoLeadersLostMayRunAgain) {
   ledger_.program_started(program_);
   EXPECT_EQ(finding(), "");
   program_.task = 0;
+  ledger_.program_started(program_);
+  EXPECT_EQ(finding(), "sweep-abcde-0 starts, its index has succeeded");
+}
+
+// After a restore the leader of before counts the index 0, which the Job no longer has. That index
+// runs again, also when the batch Job is written later. One that the backup has does not.
+TEST_F(LedgerIndexTest, ASuccessThatOnlyTheLeaderBeforeARestoreCountedMayRunAgain) {
+  runs("sweep", "0-1", "");
+  tell({{"succeeded", 1}, {"completedIndexes", "3"}});
+  const auto backup = server_.back_up();
+  runs("sweep", "1-2", "0");
+  restore(*backup);
+  now_ += seconds{1};
+  tell({{"succeeded", 2}, {"completedIndexes", "0,3"}});
+  now_ += minutes{2};
+  tell({{"succeeded", 3}, {"completedIndexes", "0,2-3"}});
+  ledger_.program_started(program_);
+  EXPECT_EQ(finding(), "");
+  program_.task = 3;
+  ledger_.program_started(program_);
+  EXPECT_EQ(finding(), "sweep-abcde-0 starts, its index has succeeded");
+}
+
+TEST_F(LedgerIndexTest, ASuccessThatTheJobHasAfterARestoreDoesNotRunAgain) {
+  runs("sweep", "0-1", "");
+  restore(*server_.back_up());
+  tell({{"succeeded", 1}, {"completedIndexes", "0"}});
+  runs("sweep", "1-2", "0");
+  now_ += minutes{2};
+  ledger_.program_started(program_);
+  EXPECT_EQ(finding(), "sweep-abcde-0 starts, its index has succeeded");
+}
+
+TEST_F(LedgerIndexTest, ASuccessThatIsCountedWhenThereIsOneLeaderDoesNotRunAgain) {
+  runs("sweep", "0-1", "");
+  restore(*server_.back_up());
+  now_ += minutes{2};
+  tell({{"succeeded", 1}, {"completedIndexes", "0"}});
   ledger_.program_started(program_);
   EXPECT_EQ(finding(), "sweep-abcde-0 starts, its index has succeeded");
 }
