@@ -289,11 +289,15 @@ class Batch {
     }
   }
 
-  // SOURCE: slurmstepd: a folder that is missing is a message and /tmp, not a failure.
+  // SOURCE: slurmstepd: a folder that is missing is a message and /tmp, not a failure; files
+  // without a folder of their own are looked for in the missing one, so the job fails. The folder
+  // where sbatch was called may be on a laptop: then they are in /tmp.
   void enter_directory() {
     if (!options_.directory.empty() && ::chdir(options_.directory.c_str()) != 0) {
       complaint_ = "slurmstepd: error: couldn't chdir to `" + options_.directory +
                    "': " + strerror(errno) + ": going to /tmp instead\n";
+      const Environment all = script_environment(given_, {}, options_.directory, "");
+      if (value_of(all, "SLURM_SUBMIT_DIR") != options_.directory) missing_ = options_.directory;
       (void)!::chdir("/tmp");
     }
     char* const name = ::getcwd(nullptr, 0);
@@ -311,21 +315,27 @@ class Batch {
             .node = value_or(given_, "SLURMD_NODENAME", "")};
   }
 
-  int open_output(const std::string& pattern) const {
+  std::string path_of(const std::string& pattern) const {
     const std::string name = file_name(pattern, name_parts());
+    return missing_.empty() || name.starts_with('/') ? name : missing_ + "/" + name;
+  }
+
+  int open_output(const std::string& pattern) const {
+    const std::string name = path_of(pattern);
     const int mode = options_.appends ? O_APPEND : O_TRUNC;
     return ::open(name.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | mode, 0666);
   }
 
-  // A file that the user has named must be there; without the default one there is the log.
+  // A file that the user has named, or whose folder, must be there; without the default one there
+  // is the log.
   int open_files() {
-    const slurm::NameParts parts = name_parts();
     const std::string input = options_.input.empty() ? "/dev/null" : options_.input;
-    input_ = ::open(file_name(input, parts).c_str(), O_RDONLY | O_CLOEXEC);
+    input_ = ::open(path_of(input).c_str(), O_RDONLY | O_CLOEXEC);
     if (input_ < 0) return fail("input file " + input + ": " + strerror(errno));
-    output_.file = open_output(options_.output.empty() ? slurm::kScriptOutput : options_.output);
-    if (output_.file < 0 && !options_.output.empty()) {
-      return fail("output file " + options_.output + ": " + strerror(errno));
+    const std::string output = options_.output.empty() ? slurm::kScriptOutput : options_.output;
+    output_.file = open_output(output);
+    if (output_.file < 0 && !(options_.output.empty() && missing_.empty())) {
+      return fail("output file " + output + ": " + strerror(errno));
     }
     if (!make_pipe(output_)) return fail(std::string{"pipe: "} + strerror(errno));
     if (!complaint_.empty()) (void)write_all(output_.end, complaint_);
@@ -400,6 +410,7 @@ class Batch {
   StepServer server_;
   std::string directory_ = "/";
   std::string complaint_;
+  std::string missing_;  // the folder that --chdir names
   int input_ = -1;
   Stream output_;
   Stream error_;

@@ -330,10 +330,15 @@ void set_text(std::string_view name, const std::string& value, SrunOptions& opti
   }
 }
 
+// Errors of getopt_long(). SOURCE: recorded: the second line has no name in front.
+base::Error no_option(const std::string& message) {
+  return invalid_argument(message + "\nTry \"srun --help\" for more information");
+}
+
 base::Status apply(const Option& option, const std::string& value, SrunOptions& options) {
   const std::string_view name = option.name;
   if (option.effect == Effect::kMissing) {
-    return invalid_argument("--" + std::string{name} + ": is not there yet; leave it out");
+    return no_option("--" + std::string{name} + ": is not there yet; leave it out");
   }
   if (name == "ntasks") return set_number(options.tasks, name, value, 1);
   if (name == "nodes") return set_nodes(value, options);
@@ -399,11 +404,6 @@ const Option* find_long(std::string_view name) {
 const Option* find_letter(char letter) {
   const auto found = std::ranges::find(kOptions, letter, &Option::letter);
   return letter == '\0' || found == kOptions.end() ? nullptr : &*found;
-}
-
-// Errors of getopt_long(). SOURCE: recorded: the second line has no name in front.
-base::Error no_option(const std::string& message) {
-  return invalid_argument(message + "\nTry \"srun --help\" for more information");
 }
 
 base::Error missing_value(const std::string& word) {

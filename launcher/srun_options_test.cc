@@ -103,6 +103,8 @@ TEST(SrunOptions, WhatIsNotThereIsRefusedByName) {
   EXPECT_THAT(refusal({"-n", "0", "a"}), HasSubstr("--ntasks: invalid value \"0\""));
   EXPECT_THAT(refusal({"-n"}), HasSubstr("a value is missing"));
   EXPECT_THAT(refusal({"--foo", "a"}), HasSubstr("'--foo'\nTry \"srun --help\""));
+  EXPECT_THAT(refusal({"--container-image=x", "a"}), HasSubstr("leave it out\nTry \"srun"))
+      << "of pyxis, which srun alone does not know";
   EXPECT_THAT(refusal({"-n2"}), HasSubstr("No command"));
   EXPECT_THAT(refusal({"--mem=1G", "--mem-per-cpu=1G", "a"}), HasSubstr("exclude each other"));
 }
