@@ -407,36 +407,14 @@ bool BackfillPass::is_special(const Job& job, PartitionIndex partition, base::In
          books_.usage().owns_nodes(job, partition);
 }
 
-// The kind of the job, for the lookahead; nullopt if others of the kind may find something else.
-std::optional<JobKind> BackfillPass::kind_of(const Try& tried, base::Instant now) {
-  const JobRequest& request = *tried.job.request;
-  const bool counts_cores = cluster_.parameters().select == SelectType::kConsTres;
-  if (!counts_cores || !equal_requests_start_alike() ||
-      is_special(tried.job, tried.partition, now)) {
-    return std::nullopt;
-  }
-  constexpr std::size_t kMost = 64;  // they are gone through one by one
-  std::vector<std::pair<PartitionIndex, JobRequest>>& kinds = plan_->kinds;
-  const auto found = std::ranges::find_if(kinds, [&](const auto& kind) {
-    return kind.first == tried.partition && start_alike_but_for_size(kind.second, request);
-  });
-  if (found == kinds.end() && kinds.size() == kMost) return std::nullopt;
-  const auto number = static_cast<int>(found - kinds.begin());
-  if (found == kinds.end()) kinds.emplace_back(tried.partition, request);
-  const int nodes = node_counts(cluster_, request, tried.partition).min;
-  return JobKind{.number = number, .nodes = nodes, .tasks = tasks_of(request, nodes)};
-}
-
-// Where cores are counted, the kind of a job adds nothing to its ripening.
 Lookahead::Answer BackfillPass::ask(const Try& tried, const NodeSet& nodes,
-                                    std::optional<base::Instant> until, base::Instant now) {
-  const bool counted = lookahead_.goes_by_ripening(tried.job, tried.partition);
+                                    std::optional<base::Instant> until) {
   return lookahead_.will_run({.job = tried.job,
                               .partition = tried.partition,
                               .nodes = nodes,
                               .now_only = tried.now_only,
                               .until = until,
-                              .kind = counted ? std::nullopt : kind_of(tried, now)});
+                              .by_standing = equal_requests_start_alike()});
 }
 
 // Returns true if a record from the next one on may start now. Promises only become more in a pass,
@@ -484,7 +462,7 @@ bool BackfillPass::can_start(Startable::Kind& kind, base::Instant now) {
   if (plan.sweep.count() < node_counts(cluster_, *tried.job.request, tried.partition).min) {
     return false;
   }
-  Lookahead::Answer answer = ask(tried, nodes, {}, now);
+  Lookahead::Answer answer = ask(tried, nodes, {});
   kind.nodes = std::move(answer.nodes);
   return answer.kind == Lookahead::Answer::Kind::kStarts;
 }
@@ -571,7 +549,7 @@ bool BackfillPass::place(const Try& tried, base::Instant now) {
       from = later;
       continue;
     }
-    Lookahead::Answer answer = ask(tried, nodes, until, now);
+    Lookahead::Answer answer = ask(tried, nodes, until);
     if (answer.kind != Lookahead::Answer::Kind::kStarts) {
       from = later;
       continue;

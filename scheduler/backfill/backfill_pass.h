@@ -42,7 +42,6 @@
 #include "scheduler/backfill/license_plan.h"
 #include "scheduler/backfill/lookahead.h"
 #include "scheduler/backfill/promises.h"
-#include "scheduler/backfill/refusals.h"
 #include "scheduler/backfill/ripening.h"
 #include "scheduler/backfill/startable.h"
 #include "scheduler/jobs/job_books.h"
@@ -116,7 +115,6 @@ class BackfillPass {
     bool has_all = false;                               // the queue has no other records
     std::set<std::pair<JobId, PartitionIndex>> passed;  // those that it has come to
     std::optional<Startable> startable;  // of the records; made when it is first asked for
-    std::vector<std::pair<PartitionIndex, JobRequest>> kinds;  // by number; one job of each
     int started = 0;
     int tried = 0;  // records for which nodes were looked for
     std::map<PartitionIndex, int> tried_in, promised_in;
@@ -156,9 +154,7 @@ class BackfillPass {
   bool equal_requests_start_alike() const;
   bool may_end_early() const;
   bool is_special(const Job& job, PartitionIndex partition, base::Instant now) const;
-  std::optional<JobKind> kind_of(const Try& tried, base::Instant now);
-  Lookahead::Answer ask(const Try& tried, const NodeSet& nodes, std::optional<base::Instant> until,
-                        base::Instant now);
+  Lookahead::Answer ask(const Try& tried, const NodeSet& nodes, std::optional<base::Instant> until);
   bool may_start_more(base::Instant now);
   Startable list_startable(base::Instant now) const;
   bool can_start(Startable::Kind& kind, base::Instant now);

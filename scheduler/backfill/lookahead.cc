@@ -30,7 +30,6 @@ struct Lookahead::Search {
   std::optional<std::size_t> refused{};  // while victims stay: refused with as many gone
 
   RowRooms::Asked in_rooms() const { return {question.partition, question.nodes, needs}; }
-  Refusals::Asked of_kind() const { return {*question.kind, sharing.may_stack, question.nodes}; }
   bool is_refused(std::size_t gone) const {
     return victims == nullptr && refused && gone <= *refused;
   }
@@ -44,8 +43,7 @@ void Lookahead::begin(base::Instant now) {
 void Lookahead::started(const Job& job) {
   victims_.forget();
   rooms_.forget();
-  // Copies are kept only where cores cannot be counted, and there the ends are read again. A
-  // refusal holds still: the job has only taken something.
+  // Copies are kept only where cores cannot be counted, and there the ends are read again.
   if (!ends_.add(job)) changed();
 }
 
@@ -53,7 +51,6 @@ void Lookahead::changed() {
   ends_.forget();
   victims_.forget();
   rooms_.forget();
-  refusals_.forget();
   books_without_.forget_copies();
 }
 
@@ -161,16 +158,12 @@ std::optional<Lookahead::Answer> Lookahead::ask_ripe(const Search& search, Ripen
 
 // --- in general: the steps of the header ---
 
-// Asks first what is known without the selector: the room in the rows if it is known, and what jobs
-// of this kind were refused. Both only ever say no. The numbers beside the code are the steps of
-// the header.
+// Asks first what is known without the selector: the room in the rows, which only ever says no. The
+// numbers beside the code are the steps of the header.
 Lookahead::Answer Lookahead::general(Search& search) {
-  const Question& question = search.question;
   bound_by_room(search);
-  if (question.kind) search.refused = refusals_.up_to(search.of_kind());
   if (auto answer = ask(search, 0, ends_.now())) return *std::move(answer);  // 1
   Answer answer = after_now(search);
-  if (question.kind && search.refused) refusals_.add(search.of_kind(), *search.refused);
   if (search.victims != nullptr) books_without_.release();
   return answer;
 }
@@ -275,9 +268,9 @@ void Lookahead::bound_by_ends(Search& search) {
       rooms_.least_gone(search.in_rooms(), search.least_gone, search.question.until);
 }
 
-// Returns true if the job cannot start by Question::until: what is known about its room, and of
-// what others were refused, is enough for that. With as many gone as were refused it does not fit,
-// so one more must be gone.
+// Returns true if the job cannot start by Question::until: what is known about its room, and what
+// was refused, is enough for that. With as many gone as were refused it does not fit, so one more
+// must be gone.
 bool Lookahead::is_in_vain(const Search& search) const {
   const std::optional<base::Instant> until = search.question.until;
   if (cluster_.parameters().quirks.any() || !until) return false;
@@ -289,9 +282,8 @@ bool Lookahead::is_in_vain(const Search& search) const {
 
 // Returns false if the job may preempt none. The room counts victims as if they stayed.
 bool Lookahead::take_victims(Search& search) {
-  const std::optional<JobKind>& kind = search.question.kind;
-  search.victims = victims_.of(search.question.job, search.question.partition,
-                               kind ? std::optional{kind->number} : std::nullopt);
+  search.victims =
+      victims_.of(search.question.job, search.question.partition, search.question.by_standing);
   if (search.victims == nullptr) return false;
   const std::vector<Ends::End>& ends = ends_.all();
   for (std::size_t i = 0; i < ends.size(); ++i) {

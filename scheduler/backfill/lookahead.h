@@ -20,9 +20,7 @@
 //   JobNeeds       the least that a job needs of its nodes
 //   VictimFinder   which jobs it may preempt
 //   Ripening       when nodes have what is needed; one for all jobs that need the same
-//   RowRooms, Refusals
-//                  what is known before the selector is asked: the most that there may be where
-//                  jobs are stacked; what was refused
+//   RowRooms       what is known before the selector is asked: the most room that there may be
 //   BooksWithout   the selector's books as they will be
 // The ends are read only when a question needs them: if a stacked job can start now follows from
 // the books alone.
@@ -44,7 +42,6 @@
 #include "scheduler/backfill/end_batches.h"
 #include "scheduler/backfill/ends.h"
 #include "scheduler/backfill/needs.h"
-#include "scheduler/backfill/refusals.h"
 #include "scheduler/backfill/ripening.h"
 #include "scheduler/backfill/row_rooms.h"
 #include "scheduler/backfill/victims.h"
@@ -85,7 +82,7 @@ class Lookahead {
     bool now_only = false;
     // A start after this instant is of no use; nullopt = any is.
     std::optional<base::Instant> until;
-    std::optional<JobKind> kind{};  // nullopt = nothing is known of other jobs
+    bool by_standing = false;  // VictimFinder::of()
     // The question of sched/builtin (8.3): no job is preempted, and the job shares its nodes as it
     // may, without a try to have them alone.
     bool estimates_only = false;
@@ -151,7 +148,6 @@ class Lookahead {
   std::map<NodeNeeds, Ripening> ripenings_;
   std::uint64_t ripenings_generation_ = 0;  // of the ends, that ripenings_ are of
   RowRooms rooms_{cluster_, books_, ends_};
-  Refusals refusals_;
   BooksWithout books_without_{cluster_, books_, ends_};
 };
 

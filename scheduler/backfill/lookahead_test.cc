@@ -288,17 +288,6 @@ class RandomLookaheadTest : public LookaheadTest {
     }
     return first;
   }
-  static PartitionIndex partition_of(const Job& job) { return job.queued.in.front().partition; }
-  // Jobs that differ in size alone are of one kind.
-  JobKind kind_of(const Job& job) {
-    const auto found = std::ranges::find_if(kinds_, [&](const Job* other) {
-      return partition_of(*other) == partition_of(job) &&
-             start_alike_but_for_size(*other->request, *job.request);
-    });
-    const auto number = static_cast<int>(found - kinds_.begin());
-    if (found == kinds_.end()) kinds_.push_back(&job);
-    return {.number = number, .nodes = job.request->min_nodes, .tasks = *job.request->tasks};
-  }
   static std::string text_of_end(const Job& job) {
     return "at " + std::to_string(*job.time_limit / std::chrono::seconds{1});
   }
@@ -308,7 +297,6 @@ class RandomLookaheadTest : public LookaheadTest {
 
   std::int64_t last_id_ = 0;
   std::vector<Job*> by_end_;
-  std::vector<const Job*> kinds_;
   Placement placement_{world_.cluster, world_.groups, world_.books.usage(),
                        world_.books.allocated()};
 };
@@ -380,55 +368,6 @@ TEST_F(CountedLookaheadTest, AJobStartsWithTheFirstEndThatTheSelectorGrants) {
 TEST_F(CountedLookaheadTest, TheFirstOfManyNodesThatRipenTogetherAreEnough) {
   lookahead_.set_together_max(1);
   EXPECT_EQ(compare_with_one_by_one(12).differ, 0);
-}
-
-// Goal: what others of its kind were refused changes no answer. Method: the same questions twice,
-// each from the real books on, and one after the other with their kinds. Rows that were packed
-// after other ends may differ, as above.
-TEST_F(StackedLookaheadTest, WhatOthersOfTheKindWereRefusedChangesNoAnswer) {
-  base::Prng prng{13};
-  int later = 0, compared = 0, differ = 0;
-  for (int round = 0; round < 60; ++round) {
-    for (int i = 0; i < 30; ++i) start(world_.submit(random_request(prng)));
-    std::vector<Job*> asking;
-    std::vector<NodeSet> nodes;
-    std::vector<std::string> alone;
-    for (std::size_t i = 0; i < 20; ++i) {
-      asking.push_back(&world_.submit(random_request(prng)));
-      nodes.push_back(NodeSet::all(4));
-      if (below(prng, 2) == 0) nodes.back().reset(below(prng, 4));
-      lookahead_.changed();
-      lookahead_.begin(at(1));
-      const Lookahead::Answer answer = lookahead_.will_run(
-          {.job = *asking[i], .partition = partition_of(*asking[i]), .nodes = nodes[i]});
-      lookahead_.end();
-      alone.push_back(text(answer));
-      if (answer.kind == Lookahead::Answer::Kind::kStarts && answer.start > at(1)) ++later;
-    }
-    lookahead_.changed();
-    lookahead_.begin(at(1));
-    for (std::size_t i = 0; i < asking.size(); ++i) {
-      const Lookahead::Answer answer = lookahead_.will_run({.job = *asking[i],
-                                                            .partition = partition_of(*asking[i]),
-                                                            .nodes = nodes[i],
-                                                            .kind = kind_of(*asking[i])});
-      ++compared;
-      if (text(answer).substr(0, text(answer).rfind(' ')) !=
-          alone[i].substr(0, alone[i].rfind(' '))) {
-        ++differ;
-      }
-    }
-    lookahead_.end();
-    kinds_.clear();
-    for (Job* const job : asking) {
-      world_.admission.withdraw(*job);
-      world_.books.finish(*job, JobState::kCancelled);
-    }
-    for (Job* const job : by_end_) world_.books.end(*job, JobState::kCompleted);
-    by_end_.clear();
-  }
-  EXPECT_GT(later, 300) << "the questions were too easy";
-  EXPECT_LE(differ, compared / 100);
 }
 
 }  // namespace

@@ -16,11 +16,6 @@
 
 namespace sched {
 
-// Returns true if two jobs that ask so can start on the same nodes at the same time, but for who
-// asks, when and for how long; or if they differ in the number of nodes and tasks besides, and
-// these are all that says how large the jobs are.
-bool start_alike_but_for_size(const JobRequest& a, const JobRequest& b);
-
 class Startable {
  public:
   struct Kind {

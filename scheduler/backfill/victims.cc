@@ -1,6 +1,7 @@
 #include "scheduler/backfill/victims.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "scheduler/preempt/rules.h"
 
@@ -31,12 +32,14 @@ bool VictimFinder::may_be_any(const Job& job, PartitionIndex partition) {
   });
 }
 
-// Jobs without a kind share one entry, which each of them overwrites: nothing says that the next of
-// them may take the same victims.
-const Victims* VictimFinder::of(const Job& job, PartitionIndex partition, std::optional<int> kind) {
+// Where priorities or times decide as well, jobs share one entry, which each of them overwrites:
+// nothing says that the next of them may take the same victims.
+const Victims* VictimFinder::of(const Job& job, PartitionIndex partition, bool by_standing) {
   if (!preempt::enabled(cluster_)) return nullptr;
-  const auto [known, is_new] = found_.try_emplace(kind);
-  if (is_new || !kind) known->second = find(job, partition);
+  std::optional<Standing> standing;
+  if (by_standing) standing.emplace(partition, job.request->qos);
+  const auto [known, is_new] = found_.try_emplace(std::move(standing));
+  if (is_new || !by_standing) known->second = find(job, partition);
   return known->second.jobs.empty() ? nullptr : &known->second;
 }
 

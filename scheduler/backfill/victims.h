@@ -1,16 +1,17 @@
 // Victims: the allocated jobs that a waiting one may preempt (7.3), as the lookahead treats them:
-// gone from the beginning, and not when their time is over. VictimFinder keeps them for each kind
-// of job, and the partitions and QOS that allocated jobs have, by which most jobs may preempt
+// gone from the beginning, and not when their time is over. VictimFinder keeps them for jobs of one
+// standing, and the partitions and QOS that allocated jobs have, by which most jobs may preempt
 // none.
 //
 // Threads: none. Cost: may_be_any() O(kinds of allocated jobs), and once after each change of the
-// books O(allocated jobs); of() O(allocated jobs × log), once for each kind.
+// books O(allocated jobs); of() O(allocated jobs × log), once for each standing.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -41,10 +42,10 @@ class VictimFinder {
 
   // Returns false if the job may take no allocated one, whichever priorities they have.
   bool may_be_any(const Job& job, PartitionIndex partition);
-  // Returns the victims of the job; null if there are none. `kind`: jobs of one number may preempt
-  // the same ones. Reads the ends if there may be any. Valid until forget(), and without a kind
-  // until the next call.
-  const Victims* of(const Job& job, PartitionIndex partition, std::optional<int> kind);
+  // Returns the victims of the job; null if there are none. `by_standing`: jobs of one partition
+  // and QOS may preempt the same ones. Reads the ends if there may be any. Valid until forget(),
+  // and if not by standing until the next call.
+  const Victims* of(const Job& job, PartitionIndex partition, bool by_standing);
   // The books or the order of the ends have changed.
   void forget();
 
@@ -55,7 +56,8 @@ class VictimFinder {
   const JobBooks& books_;
   Ends& ends_;
   std::optional<std::vector<const Job*>> allocated_kinds_;  // one job of each partition and QOS
-  std::map<std::optional<int>, Victims> found_;  // by kind; of jobs without one, the last one's
+  using Standing = std::pair<PartitionIndex, std::string>;  // with the QOS
+  std::map<std::optional<Standing>, Victims> found_;  // nullopt = of the last job looked up
 };
 
 }  // namespace sched

@@ -22,8 +22,8 @@ Configuration tiers(PreemptMode mode) {
 class VictimsTest : public ::testing::Test {
  protected:
   explicit VictimsTest(PreemptMode mode = PreemptMode::kCancel) : world_{tiers(mode)} {}
-  const Victims* of(const Job& job, std::optional<int> kind = std::nullopt) {
-    return finder_.of(job, job.queued.in.front().partition, kind);
+  const Victims* of(const Job& job, bool by_standing = false) {
+    return finder_.of(job, job.queued.in.front().partition, by_standing);
   }
 
   EndsWorld world_;
@@ -55,17 +55,17 @@ TEST_F(VictimsTest, AJobMayHaveNone) {
   EXPECT_EQ(of(high), nullptr);
 }
 
-TEST_F(VictimsTest, AreKeptForAKindUntilTheyAreForgotten) {
+TEST_F(VictimsTest, AreKeptForAStandingUntilTheyAreForgotten) {
   Job& high = world_.submit(2, 1, "high");
-  EXPECT_EQ(of(high, 5), nullptr);
+  EXPECT_EQ(of(high, true), nullptr);
   EXPECT_EQ(of(high), nullptr);
   EXPECT_FALSE(finder_.may_be_any(high, world_.in("high")));
   world_.running(8, "b", 30, "low");
-  EXPECT_EQ(of(high, 5), nullptr) << "what is known of the kind";
-  EXPECT_NE(of(high), nullptr) << "without a kind it is looked up each time";
+  EXPECT_EQ(of(high, true), nullptr) << "what is known of this partition and QOS";
+  EXPECT_NE(of(high), nullptr) << "otherwise they are looked up each time";
   finder_.forget();
   world_.ends.forget();
-  EXPECT_NE(of(high, 5), nullptr);
+  EXPECT_NE(of(high, true), nullptr);
   EXPECT_TRUE(finder_.may_be_any(high, world_.in("high")));
 }
 
