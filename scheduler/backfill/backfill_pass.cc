@@ -17,24 +17,24 @@ namespace {
 // sweep.
 class Ripe {
  public:
-  // `ripening` may be null: then nothing is known.
-  explicit Ripe(Ripening* ripening) : ripening_{ripening} {}
+  // `room` may be null: then nothing is known.
+  explicit Ripe(OpenRoom* room) : room_{room} {}
 
   // Returns false if fewer than `count` of the sweep's nodes are ripe by then.
   bool suffice(Promises::Sweep& sweep, int count, std::optional<base::Instant> until) {
-    if (ripening_ == nullptr) return true;
+    if (room_ == nullptr) return true;
     for (; sweep.marked_count() < count; ++next_) {
-      const Ripening::Node* const node = ripening_->node(next_);
-      if (node == nullptr || (until && node->at > *until)) return false;
+      const OpenRoom::Node* const node = room_->node(next_);
+      if (node == nullptr || (until && room_->at(*node) > *until)) return false;
       sweep.mark(node->rank);
     }
     return true;
   }
   // The books have changed.
-  void forget() { ripening_ = nullptr; }
+  void forget() { room_ = nullptr; }
 
  private:
-  Ripening* ripening_;
+  OpenRoom* room_;
   std::size_t next_ = 0;
 };
 
@@ -530,7 +530,7 @@ bool BackfillPass::place(const Try& tried, base::Instant now) {
   usable_.assign_and(open_nodes(tried, now), lookahead_.could_ever_use(tried.job, tried.partition));
   Promises::Sweep& sweep = plan.sweep;
   sweep.begin(usable_, tried.limit);
-  Ripe ripe{lookahead_.ripening(tried.job, tried.partition)};
+  Ripe ripe{lookahead_.room(tried.job, tried.partition)};
   bool counted = !cluster_.parameters().quirks.tests_count_with_nodes;
   std::optional<base::Instant> from = plan.now;
   while ((from = with_licenses(tried, from)) && *from < plan.end) {

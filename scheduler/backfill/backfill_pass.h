@@ -41,8 +41,8 @@
 #include "base/time.h"
 #include "scheduler/backfill/license_plan.h"
 #include "scheduler/backfill/lookahead.h"
+#include "scheduler/backfill/open_room.h"
 #include "scheduler/backfill/promises.h"
-#include "scheduler/backfill/ripening.h"
 #include "scheduler/backfill/startable.h"
 #include "scheduler/jobs/job_books.h"
 #include "scheduler/limits/time_limits.h"
@@ -107,7 +107,7 @@ class BackfillPass {
 
     base::Instant now;  // in whole seconds, as all instants of the plan are
     Promises promises;
-    Promises::Sweep sweep;  // of the record that is tried
+    Promises::Sweep sweep;                // of the record that is tried
     std::optional<LicensePlan> licenses;  // with bf_licenses
     base::Instant end;
     std::vector<Record> records;  // first those that the pass has come to

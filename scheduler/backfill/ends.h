@@ -72,6 +72,8 @@ class Ends {
   const std::vector<CoresAndMemory>& free() const { return free_; }
   // Returns when the job ends; later than now, also of one that should have ended already (R8.3).
   base::Instant guess(const End& end) const { return end.at > now_ ? end.at : guess_overdue(end); }
+  // Returns when the first `gone` of them have ended: now, if none need to.
+  base::Instant after(std::size_t gone) const { return gone == 0 ? now_ : guess(ends_[gone - 1]); }
   // Returns the job's place in their order; nullopt if it has none.
   std::optional<std::size_t> find(const Job& job) const;
   // Calls visit(rank, freed) for each node that the job leaves, with what it gives back.

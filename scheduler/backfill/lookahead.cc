@@ -22,17 +22,9 @@ struct Lookahead::Search {
   const Question& question;
   const Needs& needs;
   const SharingStatus& sharing;
+  OpenRoom* room = nullptr;          // null = nothing is known without the selector
   const Victims* victims = nullptr;  // taken away from the beginning; null = there are none
   bool is_future = false;
-  // Facts that are known without the selector, each of them necessary and not sufficient:
-  bool is_bounded = false;     // by the room in the rows: …
-  std::size_t least_gone = 0;  // … with fewer ends gone the job does not fit
-  std::optional<std::size_t> refused{};  // while victims stay: refused with as many gone
-
-  RowRooms::Asked in_rooms() const { return {question.partition, question.nodes, needs}; }
-  bool is_refused(std::size_t gone) const {
-    return victims == nullptr && refused && gone <= *refused;
-  }
 };
 
 void Lookahead::begin(base::Instant now) {
@@ -42,7 +34,7 @@ void Lookahead::begin(base::Instant now) {
 
 void Lookahead::started(const Job& job) {
   victims_.forget();
-  rooms_.forget();
+  rooms_.clear();
   // Copies are kept only where cores cannot be counted, and there the ends are read again.
   if (!ends_.add(job)) changed();
 }
@@ -50,7 +42,7 @@ void Lookahead::started(const Job& job) {
 void Lookahead::changed() {
   ends_.forget();
   victims_.forget();
-  rooms_.forget();
+  rooms_.clear();
   books_without_.forget_copies();
 }
 
@@ -80,239 +72,176 @@ Lookahead::Answer Lookahead::will_run(const Question& question) {
   return try_with(search);
 }
 
+// The numbers beside the code are the steps of the header.
 Lookahead::Answer Lookahead::try_with(Search& search) {
   const Question& question = search.question;
   const bool may_preempt =
       !question.estimates_only && victims_.may_be_any(question.job, question.partition);
-  if (counts_ripe_nodes() && !may_preempt) return when_ripe(search);
-  return general(search);
+  search.room = room_for(question.partition, search.needs.each, may_preempt);
+  const std::optional<OpenRoom::Enough> room_now = enough_room(search, 0);
+  std::optional<Answer> answer;
+  if (room_now) answer = ask(search, *room_now, ends_.now());  // 1
+  if (!answer && may_preempt && take_victims(search)) {        // 2
+    answer = ask(search, OpenRoom::Enough{}, ends_.now());
+  }
+  if (!answer) answer = question.now_only ? Answer{.kind = Kind::kLater} : after_now(search);  // 3
+  if (search.victims != nullptr) books_without_.release();
+  return *std::move(answer);
 }
 
-// --- where nodes ripen ---
+// --- what is known without the selector ---
 
-// Returns false with batches: the start is then the end of a batch and not of a node.
-bool Lookahead::counts_ripe_nodes() {
+// Returns true if no two jobs share a core. With batches the start is the end of a batch and not of
+// a job.
+bool Lookahead::counts_cores() {
   return !cluster_.parameters().quirks.ends_come_in_batches && ends_.counts_cores();
 }
 
-// Returns false with preemption: a node can then be ripe before jobs have ended.
-bool Lookahead::goes_by_ripening(const Job& job, PartitionIndex partition) {
-  return counts_ripe_nodes() && !victims_.may_be_any(job, partition);
+// With preemption a node can be ripe before jobs have ended.
+OpenRoom* Lookahead::room(const Job& job, PartitionIndex partition) {
+  if (!counts_cores() || victims_.may_be_any(job, partition)) return nullptr;
+  return room_for(partition, needs_.of(job, partition).each, false);
 }
 
-Ripening* Lookahead::ripening(const Job& job, PartitionIndex partition) {
-  if (!goes_by_ripening(job, partition)) return nullptr;
-  return &ripening_for(needs_.of(job, partition).each);
-}
-
-Ripening& Lookahead::ripening_for(const NodeNeeds& needs) {
-  ends_.read();
-  if (std::exchange(ripenings_generation_, ends_.generation()) != ends_.generation()) {
-    ripenings_.clear();
+// Knows nothing of select/linear where jobs are stacked or preempted: it counts jobs and not cores.
+OpenRoom* Lookahead::room_for(PartitionIndex partition, const NodeNeeds& needs, bool may_preempt) {
+  if (counts_cores() && !may_preempt) {
+    ends_.read();
+    return &rooms_.try_emplace({std::nullopt, needs}, cluster_, ends_, needs).first->second;
   }
-  return ripenings_.try_emplace(needs, cluster_, ends_, needs).first->second;
+  const ClusterParameters& parameters = cluster_.parameters();
+  if (parameters.select != SelectType::kConsTres || parameters.quirks.any()) return nullptr;
+  const auto known =
+      rooms_.try_emplace({partition, needs}, cluster_, ends_, needs, books_, partition);
+  return &known.first->second;
 }
 
-// Answers where cores can be counted and the job may preempt none:
-//
-// 1. Find when enough nodes are ripe (Ripening). If never, or too late to be of use, the selector
-//    is not asked.
-// 2. Ask it about these nodes as they will be then. It mostly says yes, so a question costs one
-//    answer of the selector, where the general way costs one for each batch.
-// 3. If it says no, go on from there by the general way.
-//
-// The job cannot start before enough nodes are ripe, and mostly it can then.
-//
-// Of very many nodes that ripen together the first ones are asked about at first: to take away all
-// the jobs that end at one instant would hold up everything else.
-Lookahead::Answer Lookahead::when_ripe(Search& search) {
-  const Question& question = search.question;
-  Ripening& ripening = ripening_for(search.needs.each);
-  const Ripening::Enough first = ripening.first_enough(question.nodes, search.needs);
-  const base::Instant at = first.at;
-  if (at == base::kNever) return {};
-  search.is_future = at > ends_.now();
-  if (search.is_future && question.now_only) return {.kind = Kind::kLater};
-  if (question.until && at > *question.until) return {.kind = Kind::kLater};
-  const Ripening::Enough some{at, std::max(first.count, together_max_)};
-  const Ripening::Node* const more = search.is_future ? ripening.node(some.count) : nullptr;
-  if (more != nullptr && more->at <= at) {
-    if (auto answer = ask_ripe(search, ripening, some)) return *std::move(answer);
-  }
-  const Ripening::Enough all{at, std::numeric_limits<std::size_t>::max()};
-  if (auto answer = ask_ripe(search, ripening, all)) return *std::move(answer);
-  if (question.now_only) return {.kind = Kind::kLater};
-  // It does not fit although enough nodes are ripe (sockets, or tasks that need more than the
-  // least of each node): the general search goes on from there, end by end.
-  const std::vector<Ends::End>& ends = ends_.all();
-  std::size_t from = 0;
-  while (from < ends.size() && ends_.guess(ends[from]) <= at) ++from;
-  return after_ends(search, from);
-}
-
-std::optional<Lookahead::Answer> Lookahead::ask_ripe(const Search& search, Ripening& ripening,
-                                                     const Ripening::Enough& ripe) {
-  const NodeSet nodes = ripening.ripe(search.question.nodes, ripe);
-  return ask_selector(search, books_without_.on(nodes, ripe.at), nodes, ripe.at);
-}
-
-// --- in general: the steps of the header ---
-
-// Asks first what is known without the selector: the room in the rows, which only ever says no. The
-// numbers beside the code are the steps of the header.
-Lookahead::Answer Lookahead::general(Search& search) {
-  bound_by_room(search);
-  if (auto answer = ask(search, 0, ends_.now())) return *std::move(answer);  // 1
-  Answer answer = after_now(search);
-  if (search.victims != nullptr) books_without_.release();
-  return answer;
-}
-
-Lookahead::Answer Lookahead::after_now(Search& search) {
-  if (!search.question.estimates_only && take_victims(search)) {  // 2
-    if (auto answer = ask(search, 0, ends_.now())) return *std::move(answer);
-  }
-  if (search.question.now_only) return {.kind = Kind::kLater};
-  ends_.read();
-  bound_by_ends(search);
-  if (is_in_vain(search)) return {.kind = Kind::kLater};
-  return after_ends(search, 0);  // 3
-}
-
-// Step 3, from the end `from` on:
-//
-// a. Take the next batch of ends. `possible` is the first number of ends gone in it with which the
-//    job may fit by what is foreseen.
-// b. Give up if the batch begins too late to be of use; cut it where its ends become so.
-// c. Ask the selector with the whole batch gone, unless it is foreseen that the job does not fit.
-//    If it fits, look for the first end in the batch that is enough (narrow()).
-//
-// For example, of 100 jobs of which one ends every 36 s, the batches hold 1, 2, 4, 7, 14, 27 and
-// 45: the selector is asked seven times at most to reach the last of them, and about six times more
-// to find the end in the last batch.
-Lookahead::Answer Lookahead::after_ends(Search& search, std::size_t from) {
-  const std::vector<Ends::End>& ends = ends_.all();
-  const std::optional<base::Instant> until = search.question.until;
-  search.is_future = true;
-  EndBatches batches{cluster_, ends_, search.question.nodes, search.victims, from};
-  for (;;) {
-    std::optional<std::size_t> possible;  // by what is foreseen: the number gone
-    auto batch = batches.next([&](std::size_t index) {
-      if (!possible && index + 1 >= search.least_gone) possible = index + 1;
-    });
-    if (!batch) return {};
-    const base::Instant start = ends_.guess(ends[batch->end - 1]);
-    // Not the end of the batch, which can lie after `until` though a start within it does not.
-    const base::Instant earliest =
-        cluster_.parameters().quirks.ends_come_in_batches ? start : batch->first;
-    if (until && earliest > *until) return {.kind = Kind::kLater};
-    const bool ends_later = cut(search, *batch);
-    if (!possible || *possible <= batch->end) {
-      if (auto answer = ask(search, batch->end, ends_.guess(ends[batch->end - 1]))) {
-        return narrow(search, *batch, possible, *std::move(answer));
-      }
-    }
-    if (ends_later) return {.kind = Kind::kLater};
-  }
-}
-
-// Ends the batch with the last end by Question::until, and returns true if that leaves ends out: a
-// start at these would be of no use. Ends that are guessed have no order, so such a batch stays
-// whole.
-bool Lookahead::cut(const Search& search, EndBatches::Batch& batch) const {
-  const std::vector<Ends::End>& ends = ends_.all();
-  const std::optional<base::Instant> until = search.question.until;
-  if (cluster_.parameters().quirks.ends_come_in_batches || !until) return false;
-  if (ends[batch.begin].at <= ends_.now()) return false;
-  const std::size_t whole = batch.end;
-  while (batch.end > batch.begin + 1 && ends[batch.end - 1].at > *until) --batch.end;
-  return batch.end < whole;
-}
-
-// The job fits at the end of the batch; if that is asked for, the first end in it that is enough. A
-// job that fits with some jobs gone is taken to fit with more of them gone, so the first end is
-// found by halving.
-Lookahead::Answer Lookahead::narrow(Search& search, const EndBatches::Batch& batch,
-                                    std::optional<std::size_t> possible, Answer found) {
-  if (cluster_.parameters().quirks.ends_come_in_batches) return found;
-  // A binary search between the last count that is too few and the first that is enough. It begins
-  // with the first count that the room allows, which is often the answer.
-  std::size_t enough = batch.end;
-  std::size_t too_few = possible ? *possible - 1 : batch.begin;
-  if (search.victims == nullptr) too_few = std::max(too_few, search.refused.value_or(0));
-  for (std::size_t next = too_few + 1; too_few + 1 < enough;) {
-    if (auto answer = ask(search, next, ends_.guess(ends_.all()[next - 1]))) {
-      found = *std::move(answer);
-      enough = next;
-    } else {
-      too_few = next;
-    }
-    next = too_few + (enough - too_few) / 2;
-  }
-  return found;
-}
-
-// --- what is foreseen ---
-
-// Asks first only if more than none must be gone, for which the ends need not be read.
-void Lookahead::bound_by_room(Search& search) {
-  search.is_bounded = rooms_.knows();
-  if (search.is_bounded) search.least_gone = rooms_.may_fit_now(search.in_rooms()) ? 0 : 1;
-}
-
-void Lookahead::bound_by_ends(Search& search) {
-  if (!search.is_bounded || search.least_gone == 0) return;
-  search.least_gone = rooms_.least_gone_in_partition(search.in_rooms());
-  if (is_in_vain(search)) return;
-  search.least_gone =
-      rooms_.least_gone(search.in_rooms(), search.least_gone, search.question.until);
-}
-
-// Returns true if the job cannot start by Question::until: what is known about its room, and what
-// was refused, is enough for that. With as many gone as were refused it does not fit, so one more
-// must be gone.
-bool Lookahead::is_in_vain(const Search& search) const {
-  const std::optional<base::Instant> until = search.question.until;
-  if (cluster_.parameters().quirks.any() || !until) return false;
-  std::size_t least = search.least_gone;
-  if (search.victims == nullptr && search.refused) least = std::max(least, *search.refused + 1);
-  if (least == 0) return false;
-  return least > ends_.all().size() || ends_.all()[least - 1].at > *until;
+// Returns the first number of ends with which the job may fit; nullopt if it is more than `most`.
+std::optional<OpenRoom::Enough> Lookahead::enough_room(const Search& search, std::size_t most) {
+  if (search.room == nullptr) return OpenRoom::Enough{};
+  return search.room->first_enough(search.question.nodes, search.needs, most);
 }
 
 // Returns false if the job may preempt none. The room counts victims as if they stayed.
 bool Lookahead::take_victims(Search& search) {
-  search.victims =
-      victims_.of(search.question.job, search.question.partition, search.question.by_standing);
+  const Question& question = search.question;
+  search.victims = victims_.of(question.job, question.partition, question.by_standing);
   if (search.victims == nullptr) return false;
   const std::vector<Ends::End>& ends = ends_.all();
   for (std::size_t i = 0; i < ends.size(); ++i) {
-    if (!search.victims->contains(i)) continue;
-    if (!search.is_bounded) continue;
-    if (RowRooms::counts(search.in_rooms(), *ends[i].job, search.victims->must_end(i))) {
-      search.is_bounded = false;
-      search.least_gone = 0;
+    if (search.victims->contains(i) &&
+        OpenRoom::counts(question.partition, search.needs.each, *ends[i].job,
+                         search.victims->must_end(i))) {
+      search.room = nullptr;
     }
   }
   return true;
 }
 
+// --- after now ---
+
+// Goes on to the first end with which there is room enough, and asks the selector there: mostly it
+// says yes. If it says no (sockets, rows that are packed another way, tasks that need more than the
+// least of each node), the search goes on from there.
+Lookahead::Answer Lookahead::after_now(Search& search) {
+  ends_.read();
+  const std::vector<Ends::End>& ends = ends_.all();
+  const std::optional<base::Instant> until = search.question.until;
+  // An overdue job counts as gone by `until`, though it is guessed to stay longer.
+  std::size_t most = ends.size();
+  if (until && search.room != nullptr) {
+    most = static_cast<std::size_t>(std::ranges::upper_bound(ends, *until, {}, &Ends::End::at) -
+                                    ends.begin());
+  }
+  const std::optional<OpenRoom::Enough> enough = enough_room(search, most);
+  if (!enough) return {.kind = most < ends.size() ? Kind::kLater : Kind::kNever};
+  search.is_future = true;
+  std::size_t from = enough->gone;
+  if (from > 0) {
+    const base::Instant start = ends_.after(from);
+    if (until && start > *until) return {.kind = Kind::kLater};
+    if (auto answer = ask(search, *enough, start)) return *std::move(answer);
+  }
+  return cluster_.parameters().quirks.ends_come_in_batches ? after_batches(search)
+                                                           : after_ends(search, from);
+}
+
+// Asks after the ends from `from` on that matter: first after one, then after twice as many each
+// time. When the job fits, the first end that is enough is found by halving, as a job that fits
+// with some jobs gone is taken to fit with more of them gone. Ends after Question::until are of no
+// use.
+Lookahead::Answer Lookahead::after_ends(Search& search, std::size_t from) {
+  const std::vector<Ends::End>& ends = ends_.all();
+  const Question& question = search.question;
+  std::vector<std::size_t> gone;  // with each end that matters
+  bool is_cut = false;
+  // Returns true if there are `count` ends that matter.
+  const auto are_there = [&](std::size_t count) {
+    for (; gone.size() < count && from < ends.size() && !is_cut; ++from) {
+      if (search.victims != nullptr && search.victims->contains(from)) continue;
+      if (!has_node_in(cluster_, ends[from].job->allocation, question.nodes)) continue;
+      is_cut = question.until && ends[from].at > *question.until;
+      if (!is_cut) gone.push_back(from + 1);
+    }
+    return gone.size() >= count;
+  };
+  const auto ask_at = [&](std::size_t count) {
+    const std::size_t ended = gone[count - 1];
+    return ask(search, {.gone = ended}, ends_.after(ended));
+  };
+  std::size_t too_few = 0, enough = 1;
+  std::optional<Answer> found;
+  for (;; enough *= 2) {
+    if (!are_there(enough)) enough = gone.size();
+    if (enough == too_few) return {.kind = is_cut ? Kind::kLater : Kind::kNever};
+    found = ask_at(enough);
+    if (found) break;
+    too_few = enough;
+  }
+  while (too_few + 1 < enough) {
+    const std::size_t middle = too_few + (enough - too_few) / 2;
+    auto answer = ask_at(middle);
+    (answer ? enough : too_few) = middle;
+    if (answer) found = std::move(answer);
+  }
+  return *std::move(found);
+}
+
+// Quirks::ends_come_in_batches.
+Lookahead::Answer Lookahead::after_batches(Search& search) {
+  const std::optional<base::Instant> until = search.question.until;
+  EndBatches batches{cluster_, ends_, search.question.nodes, search.victims};
+  while (const std::optional<std::size_t> gone = batches.next()) {
+    const base::Instant start = ends_.after(*gone);
+    if (until && start > *until) return {.kind = Kind::kLater};
+    if (auto answer = ask(search, {.gone = *gone}, start)) return *std::move(answer);
+  }
+  return {};
+}
+
 // --- the selector ---
 
-// Asks if the job fits when `gone` jobs are gone; then it starts at `start`. This is the one place
-// at which the general way comes to the selector. The bounds are asked first, and a refusal is
-// noted: with as many jobs gone, or fewer, no later question of this search needs to be asked. Not
-// with victims gone: then it is said about other books.
-std::optional<Lookahead::Answer> Lookahead::ask(Search& search, std::size_t gone,
+// Asks if the job fits with as many ends gone; then it starts at `start`. Where cores are counted,
+// the nodes that are ripe then are asked about. Of very many nodes that ripen together the first
+// ones are asked about at first: to take away all the jobs that end at one instant would hold up
+// everything else.
+std::optional<Lookahead::Answer> Lookahead::ask(const Search& search,
+                                                const OpenRoom::Enough& enough,
                                                 base::Instant start) {
-  if (search.is_refused(gone)) return std::nullopt;
-  std::optional<Answer> answer;
-  if (gone >= search.least_gone) {
-    Chooser& books = books_without_.first(gone, search.victims);
-    answer = ask_selector(search, books, search.question.nodes, start);
+  const NodeSet& nodes = search.question.nodes;
+  if (enough.count == 0 || !search.room->counts_all()) {
+    return ask_selector(search, books_without_.first(enough.gone, search.victims), nodes, start);
   }
-  if (!answer && search.victims == nullptr) search.refused = gone;
-  return answer;
+  const auto ask_ripe = [&](std::size_t count) {
+    const NodeSet ripe = search.room->ripe(nodes, count, start);
+    return ask_selector(search, books_without_.on(ripe, start), ripe, start);
+  };
+  const std::size_t some = std::max(enough.count, together_max_);
+  const OpenRoom::Node* const more = search.is_future ? search.room->node(some) : nullptr;
+  if (more != nullptr && search.room->at(*more) <= start) {
+    if (auto answer = ask_ripe(some)) return answer;
+  }
+  return ask_ripe(std::numeric_limits<std::size_t>::max());
 }
 
 // Asks if the job fits on these nodes with these books. Nodes that cannot take its pods are left

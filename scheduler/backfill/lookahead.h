@@ -6,21 +6,20 @@
 //   1. Does the job fit now?
 //   2. Does it fit when the jobs that it may preempt are gone? That counts as now: the
 //      caller that starts it begins their endings.
-//   3. Take away the other jobs in the order of their ends, in batches of those that end close
-//      together (EndBatches), and ask after each batch. The start is the end of the batch, or,
-//      unless Quirks::ends_come_in_batches, the first end in it that is enough.
+//   3. Take away the other jobs in the order of their ends. The start is the first end that is
+//      enough; with Quirks::ends_come_in_batches the end of a batch of those that end close
+//      together.
 //
-// Where no two jobs share a core, and the job may preempt none, it is simpler: nodes are ripe when
-// they have the cores and the memory that the job needs, so the start is known before the selector
-// is asked where (Ripening).
+// The selector is asked rarely: what is open on the nodes is known for each number of ends
+// (OpenRoom), and with less than the job needs it is refused. Where no two jobs share a core, and
+// the job may preempt none, the room mostly says when it starts, and the selector only where.
 //
 // The lookahead is the order of these steps. The parts keep what these steps need; each reads those
 // before it:
 //   Ends           which job ends when, and what is free until then; kept from pass to pass
 //   JobNeeds       the least that a job needs of its nodes
 //   VictimFinder   which jobs it may preempt
-//   Ripening       when nodes have what is needed; one for all jobs that need the same
-//   RowRooms       what is known before the selector is asked: the most room that there may be
+//   OpenRoom       when nodes have what is needed; one for all jobs that need the same
 //   BooksWithout   the selector's books as they will be
 // The ends are read only when a question needs them: if a stacked job can start now follows from
 // the books alone.
@@ -36,14 +35,14 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "base/time.h"
 #include "scheduler/backfill/books_without.h"
 #include "scheduler/backfill/end_batches.h"
 #include "scheduler/backfill/ends.h"
 #include "scheduler/backfill/needs.h"
-#include "scheduler/backfill/ripening.h"
-#include "scheduler/backfill/row_rooms.h"
+#include "scheduler/backfill/open_room.h"
 #include "scheduler/backfill/victims.h"
 #include "scheduler/gang/turns.h"
 #include "scheduler/jobs/job_books.h"
@@ -98,11 +97,9 @@ class Lookahead {
   // REQUIRES: the job is pending.
   Answer will_run(const Question& question);
 
-  // Returns true if starts of the job are worked out from the nodes that are ripe: cores can be
-  // counted, the job may preempt none, and starts are exact.
-  bool goes_by_ripening(const Job& job, PartitionIndex partition);
-  // Returns how nodes ripen for such a job; null for others. Valid until the books change.
-  Ripening* ripening(const Job& job, PartitionIndex partition);
+  // Returns how nodes ripen for a job that may preempt none, where cores can be counted; null for
+  // others. Valid until the books change.
+  OpenRoom* room(const Job& job, PartitionIndex partition);
 
   // Returns nodes of the partition that fit the job's shape and constraint, until the next call.
   const NodeSet& could_ever_use(const Job& job, PartitionIndex partition) {
@@ -116,23 +113,16 @@ class Lookahead {
  private:
   struct Search;
 
-  bool counts_ripe_nodes();
-  Ripening& ripening_for(const NodeNeeds& needs);
+  bool counts_cores();
+  OpenRoom* room_for(PartitionIndex partition, const NodeNeeds& needs, bool may_preempt);
+  static std::optional<OpenRoom::Enough> enough_room(const Search& search, std::size_t most);
   Answer try_with(Search& search);
-  Answer when_ripe(Search& search);
-  std::optional<Answer> ask_ripe(const Search& search, Ripening& ripening,
-                                 const Ripening::Enough& ripe);
-  Answer general(Search& search);
   Answer after_now(Search& search);
   Answer after_ends(Search& search, std::size_t from);
-  Answer narrow(Search& search, const EndBatches::Batch& batch, std::optional<std::size_t> possible,
-                Answer found);
-  bool cut(const Search& search, EndBatches::Batch& batch) const;
-  void bound_by_room(Search& search);
-  void bound_by_ends(Search& search);
-  bool is_in_vain(const Search& search) const;
+  Answer after_batches(Search& search);
   bool take_victims(Search& search);
-  std::optional<Answer> ask(Search& search, std::size_t gone, base::Instant start);
+  std::optional<Answer> ask(const Search& search, const OpenRoom::Enough& enough,
+                            base::Instant start);
   std::optional<Answer> ask_selector(const Search& search, Chooser& books, const NodeSet& nodes,
                                      base::Instant start);
   bool has_room(const Search& search, const NodeAllocation& use, base::Instant start) const;
@@ -145,9 +135,8 @@ class Lookahead {
   JobNeeds needs_{cluster_};
   Ends ends_;
   VictimFinder victims_{cluster_, books_, ends_};
-  std::map<NodeNeeds, Ripening> ripenings_;
-  std::uint64_t ripenings_generation_ = 0;  // of the ends, that ripenings_ are of
-  RowRooms rooms_{cluster_, books_, ends_};
+  // By the partition whose jobs are counted (nullopt = all jobs are), and what is needed.
+  std::map<std::pair<std::optional<PartitionIndex>, NodeNeeds>, OpenRoom> rooms_;
   BooksWithout books_without_{cluster_, books_, ends_};
 };
 

@@ -39,7 +39,7 @@ const JobNeeds::Hardware& JobNeeds::most_in(PartitionIndex partition) {
 //
 // For example, 10 tasks of 2 CPUs on 2 to 3 nodes of 8 CPUs, of one thread to a core: it needs 20
 // cores in all. The two other nodes give 16 CPUs at most, so each node must give 4, though a task
-// needs only 2. A bound for each node is worth much: by it Ripening tells when a node counts at
+// needs only 2. A bound for each node is worth much: by it OpenRoom tells when a node counts at
 // all, and without it a node with two free cores would.
 //
 // Two nodes with 4 cores each do not bring 20 together, so here `each_is_enough` is false, and the
