@@ -89,11 +89,8 @@ class BackfillPass {
   base::Instant passed_until() const { return passed_until_; }
   // Returns the jobs and tasks that passes have started.
   std::int64_t starts() const { return starts_; }
-  // For another pass of the same kind of scheduler: JobBooks::moves() has one reader. REQUIRES: not
-  // active(), as long as it is used.
+  // For another pass of the same kind of scheduler. REQUIRES: not active(), as long as it is used.
   Lookahead& lookahead() { return lookahead_; }
-  // Empty, or what is inconsistent; for tests.
-  std::string check_invariants() { return lookahead_.check_invariants(); }
 
  private:
   struct Record {

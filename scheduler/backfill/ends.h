@@ -1,15 +1,10 @@
 // Ends: which allocated job is expected to end when, in their order, and what is free on each node
 // until then. Jobs that are completing have given their cores back already and are not among them.
 //
-// It is kept from one pass to the next: read() looks again at what JobBooks::moves() names, of
-// which it is the one reader, and at ends that move with the time ("unsettled"). Where jobs take
-// turns all is read again, because their ends follow from the turns.
+// They are read from the allocated jobs when they are first asked for after a change.
 //
-// Users of the ends keep their own results: generation() shows them when to forget these.
-//
-// Threads: none. Cost: read() O(jobs that moved × log of the ends, and a pass over the ends to take
-// them out), or O(allocated jobs × log) where all is read; add() O(ends) in moves; expected_end()
-// and guess() O(1), and where jobs take turns what Turns::expected_end() costs; find() O(log
+// Threads: none. Cost: read() O(allocated jobs × log); add() O(ends) in moves; expected_end() and
+// guess() O(1), and where jobs take turns what Turns::expected_end() costs; find() O(log
 // ends), and where jobs take turns O(ends).
 #pragma once
 
@@ -17,7 +12,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "base/time.h"
@@ -43,11 +37,10 @@ class Ends {
     // fetched from memory for it; -1 = its allocation tells.
     int rank = -1;
     CoresAndMemory freed{};
-    friend bool operator==(const End&, const End&) = default;
   };
 
   // The arguments must outlive this object.
-  Ends(const Cluster& cluster, JobBooks& books, gang::Turns& turns)
+  Ends(const Cluster& cluster, const JobBooks& books, gang::Turns& turns)
       : cluster_{cluster}, books_{books}, turns_{turns} {}
 
   // Ends are expected and guessed as of this instant. Returns false if those that were read before
@@ -57,15 +50,13 @@ class Ends {
   // Makes the next read() look at the books.
   void forget() { is_read_ = false; }
   void read();
-  // The job has just started; its end is put into the order, instead of reading all that moved for
-  // each job that a pass starts. Returns false if the caller must forget().
+  // The job has just started; its end is put into the order, instead of reading all of them again
+  // for each job that a pass starts. Returns false if the caller must forget().
   bool add(const Job& job);
-  // Another number after each change of the ends, and of what is guessed of them.
-  std::uint64_t generation() const { return generation_; }
 
   // --- REQUIRES: read() ---
-  // In their order; those that end together in the order of the job table. Valid until the next
-  // generation.
+  // In their order; those that end together in the order of the job table. Valid until they are
+  // read again, or one is added.
   const std::vector<End>& all() const { return ends_; }
   // Returns what is free now, by rank. Memory is less than 0, what jobs hold: the memory of a node
   // changes with other pods, and is looked up when it is needed.
@@ -96,29 +87,20 @@ class Ends {
   // Returns true if no two jobs share a core, so that the free cores of a node are its cores
   // without those of its jobs.
   bool counts_cores();
-  // Returns "", or how what is kept differs from a new reading; for tests. Reads the ends.
-  std::string check_invariants();
 
  private:
   static CoresAndMemory freed_on(const Job& job, const NodeAllocation& use);
   base::Instant guess_overdue(const End& end) const;
-  void read_all();
-  void read_moved();
   End end_of(const Job& job) const;
-  void note_if_unsettled(const End& end);
   void count_free(const Job& job, int sign);
-  void recount_free(NodeIndex node);
 
   const Cluster& cluster_;
-  JobBooks& books_;
+  const JobBooks& books_;
   gang::Turns& turns_;
   base::Instant now_{};
   bool is_read_ = false;             // ends_ are as of now_ and of the books
   std::uint64_t books_version_ = 0;  // that they are of; 0 = of none yet
-  std::uint64_t configuration_ = 0;  // likewise, of the cluster
-  std::uint64_t generation_ = 1;
   std::vector<End> ends_;
-  std::vector<std::int64_t> unsettled_;  // jobs whose ends depend on now_
   std::vector<CoresAndMemory> free_;
   bool counts_cores_ = false;
   std::uint64_t counts_cores_of_ = 0;  // the configuration

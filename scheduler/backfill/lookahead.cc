@@ -46,11 +46,6 @@ void Lookahead::changed() {
   books_without_.forget_copies();
 }
 
-std::string Lookahead::check_invariants() {
-  changed();
-  return ends_.check_invariants();
-}
-
 // First as if the job shared its nodes with no other, and if it cannot start at once, as it may
 // (8.1 step 3h).
 Lookahead::Answer Lookahead::will_run(const Question& question) {

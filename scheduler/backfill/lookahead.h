@@ -16,7 +16,7 @@
 //
 // The lookahead is the order of these steps. The parts keep what these steps need; each reads those
 // before it:
-//   Ends           which job ends when, and what is free until then; kept from pass to pass
+//   Ends           which job ends when, and what is free until then
 //   JobNeeds       the least that a job needs of its nodes
 //   VictimFinder   which jobs it may preempt
 //   OpenRoom       when nodes have what is needed; one for all jobs that need the same
@@ -34,7 +34,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <string>
 #include <utility>
 
 #include "base/time.h"
@@ -107,8 +106,6 @@ class Lookahead {
   }
   // Returns the end as of the instant of the last begin().
   base::Instant expected_end(const Job& job) const { return ends_.expected_end(job); }
-  // Returns "", or how what is kept from pass to pass differs from a new reading; for tests.
-  std::string check_invariants();
 
  private:
   struct Search;

@@ -43,7 +43,6 @@ std::string Engine::check_invariants() {
     if (std::string broken = check_node(cluster_.node_at(rank)); !broken.empty()) return broken;
   }
   if (std::string broken = dependencies_.check_invariants(); !broken.empty()) return broken;
-  if (std::string broken = backfill_.check_invariants(); !broken.empty()) return broken;
   if (std::string broken = resource_limits_.licenses().check_invariants(); !broken.empty()) {
     return broken;
   }

@@ -145,7 +145,6 @@ void Engine::on(const JobRan& event) {
   const base::Duration more = std::clamp(event.more, base::Duration{0}, job->clock.suspended);
   job->clock.run += more;
   job->clock.suspended -= more;
-  books_.moved(*job);
   limits_.check_at_once(*job, now_);
 }
 

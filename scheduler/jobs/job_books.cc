@@ -86,31 +86,7 @@ void JobBooks::set_request(Job& job, const JobRequest& request) {
     own.priority = request.priority;
     own.nice = request.nice;
   });
-  moved(job);
   tell_less(job.allocation);
-}
-
-// The reader has taken the moves in. `moves_.all` says that everything may have changed and the
-// lists are not kept; so it is at the beginning and after reshape().
-void JobBooks::forget_moves() {
-  moves_.all = false;
-  moves_.jobs.clear();
-  moves_.nodes.clear();
-}
-
-// Moves of many jobs are not kept apart, as looking at all jobs costs about the same then. The
-// bound is an eighth of the allocated jobs, and 64 more, so that a small cluster is not read again
-// for each of them. The nodes count as well: a job may have thousands.
-void JobBooks::moved(const Job& job) {
-  if (moves_.all) return;
-  constexpr std::size_t kPartTold = 8;
-  const auto slots = static_cast<std::size_t>(cluster_.node_slots());
-  if (moves_.jobs.size() > 64 + allocated_.size() / kPartTold || moves_.nodes.size() > 64 + slots) {
-    moves_ = Moves{};
-    return;
-  }
-  moves_.jobs.push_back(job.table_order);
-  for (const NodeAllocation& use : job.allocation.nodes) moves_.nodes.push_back(use.node);
 }
 
 // The order of the steps is part of the contract: the books know the job before any listener hears
@@ -153,7 +129,6 @@ void JobBooks::book(Job& job) {
   }
   usage_.add(job);
   if (!job.completing()) selector_->add(job.select);
-  moved(job);
 }
 
 // A change: what follows from its start, its exempt time and its expected end, is another now.
@@ -161,14 +136,12 @@ void JobBooks::set_ready(Job& job, base::Instant now) {
   job.ready = true;
   job.start_time = now;
   show(job);
-  moved(job);
   changed();
 }
 
 // Nothing is free yet: during its grace time the job holds its cores and takes its turns.
 void JobBooks::set_ending(Job& job, Ending ending) {
   job.ending = std::move(ending);
-  moved(job);
   changed();
 }
 
@@ -180,7 +153,6 @@ void JobBooks::release_cores(Job& job) {
   usage_.before_change(job);
   job.ending->killed = true;
   usage_.after_change(job);
-  moved(job);
   changed();
 }
 
@@ -190,7 +162,6 @@ void JobBooks::leave_nodes(Job& job, const std::vector<NodeIndex>& nodes) {
   usage_.leave(job, nodes);
   job.clean_nodes.insert(job.clean_nodes.end(), nodes.begin(), nodes.end());
   std::sort(job.clean_nodes.begin(), job.clean_nodes.end());
-  moved(job);
   changed();
 }
 
@@ -198,7 +169,6 @@ void JobBooks::leave_nodes(Job& job, const std::vector<NodeIndex>& nodes) {
 // opposite order of book().
 void JobBooks::end(Job& job, JobState next) {
   for (const Listener& listener : end_listeners_) listener(job);
-  moved(job);
   if (!job.completing()) selector_->remove(job.select);
   usage_.remove(job);
   allocated_.erase(job.table_order);
@@ -221,7 +191,6 @@ void JobBooks::end(Job& job, JobState next) {
 void JobBooks::reshape() {
   selector_ = make_selector(cluster_);
   usage_.reset();
-  moves_ = Moves{};
   for (const auto& [order, job] : allocated_) {
     show(*job);
     usage_.add(*job);
@@ -289,7 +258,6 @@ void JobBooks::restore_turn(Job& job, bool runs, Reason why) {
 // on until resume_by_user() the books show it as a job that holds memory alone (R5.2).
 void JobBooks::give_cores_back(Job& job) {
   changed();
-  moved(job);
   job.user_suspended = job.cores_released = true;
   selector_->user_suspend(job.select);
   job.select.user_suspended = true;
@@ -305,14 +273,12 @@ void JobBooks::suspend_by_user(Job& job) {
 // T11: the selector is not called, since the job gives nothing back.
 void JobBooks::hold_by_user(Job& job) {
   changed();
-  moved(job);
   job.user_suspended = true;
 }
 
 // The job takes nothing, since it gave nothing back; it waits for its next turn.
 void JobBooks::unhold_by_user(Job& job) {
   changed();
-  moved(job);
   job.user_suspended = false;
 }
 
@@ -326,7 +292,6 @@ bool JobBooks::resume_by_user(Job& job, bool even_without_room) {
     selector_->add(job.select);
   }
   changed();
-  moved(job);
   job.user_suspended = job.cores_released = job.select.user_suspended = false;
   set_state(job, JobState::kRunning);
   decide(Resume{job.id});

@@ -25,7 +25,6 @@
 
 #include "scheduler/decision.h"
 #include "scheduler/jobs/job_table.h"
-#include "scheduler/jobs/moves.h"
 #include "scheduler/jobs/node_usage.h"
 #include "scheduler/select/selector.h"
 
@@ -163,13 +162,6 @@ class JobBooks {
   std::vector<Decision> take_decisions() { return std::exchange(decisions_, {}); }
   // Nodes, configuration or queue changed so that a waiting job may start.
   void changed() { ++version_; }
-  // Returns all that moved since the last forget_moves(). A change that the engine makes to an
-  // allocated job in the event in which JobBooks changes it is included; a change of its clock
-  // alone is noted with moved(). Where jobs take turns, ends follow from the turns, and this says
-  // nothing about them.
-  const Moves& moves() const { return moves_; }
-  void forget_moves();
-  void moved(const Job& job);
   // The node came again, without a change of topology: other memory, or another number of pods.
   void node_changed(NodeIndex node) {
     usage_.node_changed(node);
@@ -195,7 +187,6 @@ class JobBooks {
   std::unique_ptr<Selector> selector_;
   std::set<JobId> claimants_;
   std::uint64_t version_ = 1;
-  Moves moves_;
   std::vector<Decision> decisions_;
   std::vector<Listener> begin_listeners_;
   std::vector<Listener> end_listeners_;
