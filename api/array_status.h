@@ -14,8 +14,8 @@ namespace kube {
 // Numbers of tasks are below (Slurm's MaxArraySize allows as many).
 inline constexpr int kArrayTasksMax = 100'001;
 // The most tasks of an array that have started and not ended: those that run and those that wait
-// again. Each has an entry in the status of their array, of some 600 bytes, and each write of the
-// status has all of them. So the status stays below half of what etcd takes (1.5 MiB).
+// again. Each has an entry in the status of their array, of some 600 bytes before it is packed, and
+// each write of the status has all of them.
 inline constexpr int kArrayBegunMax = 1'000;
 
 // The most numbers in spec.control.tasks: each task that differs from the rest costs the operator

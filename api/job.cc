@@ -4,12 +4,18 @@
 #include <set>
 
 #include "api/job_codec.h"
+#include "api/packed_tasks.h"
 
 namespace kube {
 
 template <>
 base::Result<Job> decode<Job>(const JsonView& object) {
-  return codec::decode_object<Job>(object);
+  base::Result<Job> job = codec::decode_object<Job>(object);
+  if (!job.ok()) return job;
+  if (const base::Status unpacked = unpack_tasks(job->status); !unpacked.ok()) {
+    return codec::decode_error(Job::kResource, job->metadata, unpacked.error().message);
+  }
+  return job;
 }
 template <>
 const KnownFields& known_fields<Job>() {
@@ -58,7 +64,9 @@ std::string to_string(const JobReference& job) {
 }
 
 nlohmann::json encode(const Job& job) {
-  return codec::encode_object(job);
+  nlohmann::json object = codec::encode_object(job);
+  if (const auto status = object.find("status"); status != object.end()) pack_tasks(*status);
+  return object;
 }
 
 }  // namespace kube

@@ -611,6 +611,8 @@ struct ArrayStatus {
   std::string outcomes{};  // base64 of two bits for each task
   // With records: those that have ended and are not known to be recorded, as far as there is room.
   std::vector<TaskEnd> ended{};
+  // In a stored status: `tasks` and `ended` as one text, where they are long (packed_tasks.h).
+  std::string packed{};
 
   friend bool operator==(const ArrayStatus&, const ArrayStatus&) = default;
 };

@@ -395,6 +395,7 @@ void visit(Io& io, Like<ArrayStatus> auto& s) {
   io.field("cancelled", s.cancelled);
   io.field("outcomes", s.outcomes);
   io.field("ended", s.ended);
+  io.field("packed", s.packed);
 }
 
 template <typename Io>

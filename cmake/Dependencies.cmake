@@ -1,6 +1,7 @@
 # Everything comes from Debian 12 packages; `make deps` installs them.
 find_package(Threads REQUIRED)
 find_package(OpenSSL REQUIRED)
+find_package(ZLIB REQUIRED)
 find_package(nlohmann_json 3.11 REQUIRED)
 find_package(yaml-cpp 0.7 REQUIRED)
 find_package(spdlog 1.10 REQUIRED)

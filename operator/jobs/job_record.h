@@ -3,6 +3,7 @@
 // (JobBook::mark).
 #pragma once
 
+#include <cstddef>
 #include <deque>
 #include <functional>
 #include <map>
@@ -114,6 +115,14 @@ struct ArrayRecord {
   // The tasks that the write under way is about, by key, with what it says of each:
   // StatusPublisher.
   std::map<std::string, kube::JobStatus> in_flight;
+  // After a write of its status: until when it is not written again, unless `points` starts and
+  // ends are to be written, and from when on what only informs: StatusPublisher.
+  struct Rest {
+    base::Instant until{};
+    base::Instant informs_at{};
+    std::size_t points = 0;
+  };
+  Rest rest;
   // spec.control.tasks as it is in this generation of the spec, and the scheduler's knowledge of
   // single tasks: Wishes.
   struct Wish {

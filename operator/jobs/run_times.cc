@@ -1,6 +1,7 @@
 #include "operator/jobs/run_times.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "api/wellknown.h"
@@ -10,6 +11,24 @@ namespace control {
 namespace {
 
 constexpr base::Duration kPeriod = std::chrono::minutes{1};
+// Run times that differ by less are the same to readers.
+constexpr base::Duration kTolerance = std::chrono::seconds{1};
+
+// Returns true if the stored times say, brought up to now, what the scheduler knows of a job that
+// runs, and nothing else is to be written.
+bool is_known_to_readers(const JobRecord& job, const sched::JobView& view, base::Instant now) {
+  const kube::JobStatus& stored = job.status.stored();
+  if (!stored.run_time || !stored.suspend_time) return false;
+  const base::Duration run = stored.run_time->elapsed + (now - stored.run_time->as_of);
+  const base::Duration stood = stored.suspend_time->elapsed;
+  if (std::chrono::abs(run - view.run_time) >= kTolerance) return false;
+  if (std::chrono::abs(stood - view.suspend_time) >= kTolerance) return false;
+  kube::JobStatus same = job.wanted();
+  same.run_time = stored.run_time;
+  same.suspend_time = stored.suspend_time;
+  same.term = stored.term;
+  return same == stored;
+}
 
 }  // namespace
 
@@ -67,18 +86,19 @@ void note_life_before_ready(JobRecord& job, SchedulerDriver& scheduler, base::In
 
 void RunTimes::observe(const JobRecord& job) {
   if (job.is_allocated() && job.submitted && !job.deleted) {
-    allocated_.insert(job.uid);
+    const auto& stored = job.status.stored().run_time;
+    allocated_.try_emplace(job.uid, stored && stored->as_of + kPeriod <= shown_at_);
   } else {
     allocated_.erase(job.uid);
   }
 }
 
-// Once a minute, and only for jobs whose run time has moved: the status of a job that is off, or
-// that has not begun, stays as it is.
-void RunTimes::refresh(JobBook& jobs, const SchedulerDriver& scheduler, base::Instant now) {
+// The status of a job that is off, or that has not begun, stays as it is.
+void RunTimes::refresh(JobBook& jobs, const SchedulerDriver& scheduler, base::Instant now,
+                       const std::function<bool(const JobRecord&)>& is_listed) {
   if (next_due() > now) return;
   shown_at_ = now;
-  for (const std::string& uid : allocated_) {
+  for (auto& [uid, goes_on] : allocated_) {
     JobRecord* job = jobs.peek(uid);
     if (job == nullptr || !job->is_allocated()) continue;
     const kube::JobStatus& wanted = std::as_const(*job).wanted();
@@ -86,9 +106,21 @@ void RunTimes::refresh(JobBook& jobs, const SchedulerDriver& scheduler, base::In
     const auto view = scheduler.view(job->id);
     if (!view || !view->ready) continue;
     if (wanted.run_time && wanted.run_time->elapsed == view->run_time) continue;
+    goes_on = is_known_to_readers(*job, *view, now) && !is_listed(*job);
+    if (goes_on) continue;
     show_times(*job, scheduler, now);
     jobs.mark(*job, WriteUrgency::kInforms);
   }
+}
+
+void RunTimes::before_timetable(JobRecord& job, JobBook& jobs, const SchedulerDriver& scheduler,
+                                base::Instant now) {
+  const auto found = allocated_.find(job.uid);
+  if (found == allocated_.end() || !std::exchange(found->second, false)) return;
+  // An end says the times.
+  if (std::as_const(job).wanted().ending) return;
+  show_times(job, scheduler, now);
+  jobs.mark(job, WriteUrgency::kCommit);
 }
 
 base::Instant RunTimes::next_due() const {

@@ -1,8 +1,9 @@
 // Run times: what the scheduler knows of a job's times and shows in its status.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <optional>
-#include <set>
 #include <string>
 
 #include "base/time.h"
@@ -29,20 +30,29 @@ void tell_life_before_ready(const JobRecord& job, SchedulerDriver& scheduler, ba
 // Does the same for a job that ends so; its wanted status says it too.
 void note_life_before_ready(JobRecord& job, SchedulerDriver& scheduler, base::Instant now);
 
-// Once a minute the run times of all jobs that run are shown.
+// Once a minute the run times of jobs that run are shown, but those of jobs that no timetable lists
+// and that ran all the time since the stored instant: these every reader can work out, and a new
+// leader, too. Before a timetable lists such a job, its run time is stored.
 class RunTimes {
  public:
   void restore(base::Instant now) { shown_at_ = now; }
   // Called for each job that changed.
   void observe(const JobRecord& job);
   void forget(const std::string& job_uid) { allocated_.erase(job_uid); }
-  // Marks the jobs that ran since. Cost: the jobs with an allocation, once a minute.
-  void refresh(JobBook& jobs, const SchedulerDriver& scheduler, base::Instant now);
+  // Marks the jobs that ran since. `is_listed`: by a published timetable. Cost: the jobs with an
+  // allocation, once a minute.
+  void refresh(JobBook& jobs, const SchedulerDriver& scheduler, base::Instant now,
+               const std::function<bool(const JobRecord&)>& is_listed);
+  // Call before a timetable that lists the job is written. Marks the job's run time, which that
+  // timetable waits for then, unless it is about as new as the last refresh.
+  void before_timetable(JobRecord& job, JobBook& jobs, const SchedulerDriver& scheduler,
+                        base::Instant now);
   base::Instant next_due() const;
 
  private:
   base::Instant shown_at_{};
-  std::set<std::string> allocated_;  // UIDs
+  // By UID: whether the stored run time is from before the last refresh, since the job goes on.
+  std::map<std::string, bool> allocated_;
 };
 
 }  // namespace control

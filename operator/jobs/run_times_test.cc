@@ -3,12 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "api/wellknown.h"
 #include "operator/testing/job_parts_fixture.h"
 
 namespace control {
 namespace {
 
+using std::chrono::minutes;
 using std::chrono::seconds;
 
 // A job of two pods, and the scheduler that keeps its clock. "Marked" means that a status is to be
@@ -29,10 +32,11 @@ class RunTimesTest : public JobPartsFixture {
   // Lets time pass and shows the times that are due.
   void pass(base::Duration time) {
     now += time;
-    times_.refresh(jobs, scheduler, now);
+    times_.refresh(jobs, scheduler, now, [this](const JobRecord&) { return is_listed; });
   }
   bool is_marked() { return !jobs.take_marked().empty(); }
 
+  bool is_listed = false;
   RunTimes times_;
 };
 
@@ -52,6 +56,67 @@ TEST_F(RunTimesTest, AreShownOnceAMinuteOfAJobThatRuns) {
   EXPECT_EQ(job.wanted().suspend_time, (kube::RunTime{seconds{0}, now}));
   EXPECT_EQ(job.status.urgency(), WriteUrgency::kInforms);
   EXPECT_EQ(times_.next_due(), now + seconds{60});
+}
+
+// Readers work it out, and so does a new leader: thousands of jobs without a pause need no write.
+TEST_F(RunTimesTest, AreNotShownAgainOfAJobThatGoesOn) {
+  JobRecord& job = ready();
+  pass(seconds{60});
+  ASSERT_TRUE(is_marked());
+  const auto store = [&] { job.status.know_stored(std::as_const(job).wanted()); };
+  store();
+  for (int minute = 0; minute < 10; ++minute) {
+    pass(seconds{60});
+    EXPECT_FALSE(is_marked());
+  }
+  // Something else to be said takes the time along.
+  job.wanted().succeeded_indexes = "1";
+  pass(seconds{60});
+  EXPECT_TRUE(is_marked());
+  EXPECT_EQ(job.wanted().run_time, (kube::RunTime{minutes{12}, now}));
+  store();
+  // By what is stored it has run longer than the scheduler says: it stood still meanwhile.
+  job.wanted().run_time->elapsed += seconds{2};
+  store();
+  pass(seconds{60});
+  EXPECT_TRUE(is_marked());
+  store();
+  // The node may have let it run although it was not its turn, which a new leader would not know.
+  is_listed = true;
+  pass(seconds{60});
+  EXPECT_TRUE(is_marked());
+}
+
+// From then on a new leader counts by that timetable, from the stored time on.
+TEST_F(RunTimesTest, AreStoredBeforeATimetableListsTheJob) {
+  JobRecord& job = ready();
+  pass(seconds{60});
+  job.status.know_stored(std::as_const(job).wanted());
+  job.status.unmark();
+  (void)jobs.take_marked();
+  times_.before_timetable(job, jobs, scheduler, now);
+  EXPECT_FALSE(is_marked()) << "it is new";
+  pass(minutes{5});
+  now += seconds{20};
+  times_.before_timetable(job, jobs, scheduler, now);
+  EXPECT_EQ(job.status.urgency(), WriteUrgency::kCommit);
+  EXPECT_EQ(job.wanted().run_time, (kube::RunTime{minutes{6} + seconds{20}, now}));
+  EXPECT_TRUE(is_marked());
+  times_.before_timetable(job, jobs, scheduler, now);
+  EXPECT_FALSE(is_marked());
+}
+
+// A new leader finds such a time.
+TEST_F(RunTimesTest, AreStoredBeforeATimetableThoughAnotherLeaderHasLeftThemOut) {
+  JobRecord& job = ready();
+  pass(seconds{60});
+  job.status.know_stored(std::as_const(job).wanted());
+  times_.forget(job.uid);
+  times_.restore(now += minutes{10});
+  times_.observe(job);
+  (void)jobs.take_marked();
+  times_.before_timetable(job, jobs, scheduler, now);
+  EXPECT_TRUE(is_marked());
 }
 
 // Nothing has run of a job that waits for its pods.

@@ -92,6 +92,7 @@ void ControlLoop::answered(StatusPatched<T>&& outcome) {
 void ControlLoop::tasks_answered(const StatusPatched<kube::Job>& outcome) {
   JobRecord* array = jobs_.find(outcome.uid);
   if (array == nullptr || !array->array) return;
+  if (!outcome.result.ok()) array->array->rest = {};
   // The part that mirrors of tasks look at: not the spec, and not the entries of all other tasks.
   const auto head_of = [](const base::Result<kube::Job>& whole) -> base::Result<kube::Job> {
     if (!whole.ok()) return whole.error();

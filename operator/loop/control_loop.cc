@@ -77,7 +77,8 @@ base::Instant ControlLoop::step() {
   writer_.submit_all(pod_writes_.due(writer_.room()));
   writer_.submit_all(statuses_.due_rest(now_, term_, writer_.room()));
   write_due_apart();
-  run_times_.refresh(jobs_, scheduler_, now_);
+  run_times_.refresh(jobs_, scheduler_, now_,
+                     [this](const JobRecord& job) { return is_listed(job); });
   queue_priorities_.refresh(jobs_, scheduler_);
   write_due_informing();
   count();

@@ -192,6 +192,7 @@ class ControlLoop {
   LateTurns::Sources late_sources();
   void note_late_table(const std::string& node);
   void take_plans();
+  bool is_listed(const JobRecord& job) const;
   void show_counts();
 
   // --- outcomes (loop/answered.cc) ---

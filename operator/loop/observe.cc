@@ -328,13 +328,26 @@ void ControlLoop::take_plans() {
     // The instants of a clock that is off may be hours away for the agents, which would let the
     // gang of the plan's first entry run until then. Slots are counted by each clock alike.
     if (!ends_by_time_) plan.timetable.plan.clear();
-    // A job that a timetable lists takes turns, and these begin with its readiness (rule 1).
+    // A job that a timetable lists takes turns, and these begin with its readiness (rule 1). A new
+    // leader counts by the timetable from the stored run time on.
     timetables_.want(plan, scheduler_.names().node_name(plan.node), [this](sched::JobId id) {
       JobRecord* job = jobs_.find(id);
       if (job != nullptr && job->readiness_is_late()) jobs_.mark(*job, WriteUrgency::kCommit);
+      if (job != nullptr) run_times_.before_timetable(*job, jobs_, scheduler_, now_);
       return listed_job(job);
     });
   }
+}
+
+// Returns true if the stored timetable of one of its nodes lists the job. Cost: their pods.
+bool ControlLoop::is_listed(const JobRecord& job) const {
+  return std::ranges::any_of(job.start.nodes, [&](const std::string& node) {
+    const kube::NodeTimetableSpec* stored = timetables_.stored(node);
+    return stored != nullptr &&
+           std::ranges::any_of(stored->pods, [&](const kube::TimetablePod& pod) {
+             return pod.job_uid == job.object_uid() && pod.task == job.task;
+           });
+  });
 }
 
 // The counts of jobs, nodes and CPUs in the statuses of partitions and QOS.

@@ -131,8 +131,6 @@ class Mirror {
   }
   // Returns when it may be written; kNever while a write is under way.
   base::Instant due() const { return attempts_.due(); }
-  // Begins no write before: a large object is not written as often as it changes.
-  void rest_until(base::Instant at) { attempts_.rest_until(at); }
   // Returns when it was last written only to inform.
   base::Instant informed_at() const { return informed_at_; }
   // Counts the write that begins now as one that informs, whatever else it says.

@@ -1,6 +1,7 @@
 #include "operator/publish/status_publisher.h"
 
 #include <algorithm>
+#include <map>
 #include <type_traits>
 #include <utility>
 
@@ -35,17 +36,29 @@ WritePoint status_point(const JobRecord& job) {
   return kube::is_true(wanted.conditions, kube::kReady) ? WritePoint::kReady : WritePoint::kStart;
 }
 
-// The API server keeps each version of an object for minutes: the status of an array is written as
-// seldom as it takes for this many bytes a second, so that a few arrays of short tasks do not fill
-// etcd. An entry is estimated at what it mostly takes (kArrayBegunMax).
-constexpr std::int64_t kArrayBytesPerSecond = 256 << 10;
-constexpr std::int64_t kEntryBytes = 600;
-base::Duration rest_after(const kube::ArrayStatus& shown) {
-  const auto texts =
+// The API server keeps each version of an object, as a whole, for minutes. So that tasks do not
+// fill etcd, a task may take this many bytes of it, half for its start and half for its end: the
+// status of an array is written when that has come together, or at the latest after kArrayRestMax,
+// since a start waits for it. One that takes no more by itself is written at once. What only
+// informs, that a task is ready, mostly comes along with a start or an end: it may take some bytes
+// a second.
+constexpr std::size_t kTaskBytes = 4 << 10;
+constexpr base::Duration kArrayRestMax = std::chrono::seconds{5};
+constexpr std::int64_t kInformingBytesPerSecond = 256;
+// An estimate: what stands beside the entries (metadata, a spec with a small template), and an
+// entry as it is packed.
+constexpr std::size_t kOtherBytes = 3 << 10;
+constexpr std::size_t kEntryBytes = 45;
+ArrayRecord::Rest rest_after(const kube::ArrayStatus& shown, base::Instant now) {
+  const std::size_t texts =
       shown.succeeded.size() + shown.failed.size() + shown.cancelled.size() + shown.outcomes.size();
-  const auto entries = static_cast<std::int64_t>(shown.tasks.size() + shown.ended.size());
-  const auto bytes = entries * kEntryBytes + static_cast<std::int64_t>(texts);
-  return base::Duration{std::chrono::seconds{1}} * bytes / kArrayBytesPerSecond;
+  const std::size_t bytes =
+      kOtherBytes + (shown.tasks.size() + shown.ended.size()) * kEntryBytes + texts;
+  const base::Duration informs_after = base::Duration{std::chrono::seconds{1}} *
+                                       static_cast<std::int64_t>(bytes) / kInformingBytesPerSecond;
+  return {.until = bytes > kTaskBytes ? now + kArrayRestMax : now,
+          .informs_at = now + std::min(informs_after, InformBudget::kObjectPeriod),
+          .points = bytes / (kTaskBytes / 2)};
 }
 
 // The most that the CRD takes: more than 18,000 tasks that do not stand side by side. Further ones
@@ -116,16 +129,9 @@ base::Instant informs_at(const StatusMirror<T>& mirror) {
   return std::max(mirror.due(), mirror.informed_at() + kPeriod);
 }
 
-// That a job runs is worth more than why it has waited, which may have been said just before.
-base::Instant informs_at(const JobRecord& job) {
-  return job.readiness_is_late() ? job.status.due() : informs_at(job.status);
-}
-
-// `informer`: of what its rest is known: a mirror, or a job.
-template <typename Informer, typename T>
-bool may_inform(const Informer& informer, const StatusMirror<T>& mirror, base::Instant now) {
-  return mirror.urgency() == WriteUrgency::kInforms && mirror.may_write(now) &&
-         informs_at(informer) <= now;
+template <typename T>
+bool may_inform(const StatusMirror<T>& mirror, base::Instant now) {
+  return mirror.urgency() == WriteUrgency::kInforms && mirror.may_write(now);
 }
 
 // Returns true if the job waited for nothing but the start of the other one, and that is stored.
@@ -184,17 +190,44 @@ bool is_told_of(const CommitGate& gate, const JobRecord& job, const JobRecord& o
   });
 }
 
-
 }  // namespace
 
 void StatusPublisher::take_marked() {
   jobs_to_write_.merge(jobs_.take_marked());
 }
 
+// Returns when the rest of its array ends, or of the job itself, if it is one.
+base::Instant StatusPublisher::rests_until(const JobRecord& job) const {
+  const JobRecord& whole = job.task ? jobs_.array_of(job) : job;
+  return whole.array ? whole.array->rest.until : base::Instant{};
+}
+
+// That a job runs is worth more than why it has waited, which may have been said just before. But a
+// large array is not written earlier for that alone.
+base::Instant StatusPublisher::informs_from(const JobRecord& job) const {
+  const JobRecord& whole = job.task ? jobs_.array_of(job) : job;
+  return std::max(job.readiness_is_late() ? job.status.due() : informs_at(job.status),
+                  whole.array ? whole.array->rest.informs_at : base::Instant{});
+}
+
+// Ends the rest of each array of which as many starts and ends are to be written as it waits for,
+// or that has something to say of itself: that it was canceled.
+void StatusPublisher::end_rests(base::Instant now) {
+  std::map<JobRecord*, std::size_t> points;
+  for (const std::string& uid : jobs_to_write_) {
+    JobRecord* job = jobs_.peek(uid);
+    const bool waits = job != nullptr && job->status.exists() && !job->status.is_in_flight() &&
+                       job->status.urgency() == WriteUrgency::kCommit;
+    if (!waits || rests_until(*job) <= now || !may_say_now(*job, now)) continue;
+    JobRecord& whole = job->task ? jobs_.array_of(*job) : *job;
+    if (!job->task || ++points[&whole] >= whole.array->rest.points) whole.array->rest.until = now;
+  }
+}
+
 // Returns true if nothing but room keeps the status from being written.
 bool StatusPublisher::may_write_now(JobRecord& job, base::Instant now) {
   if (job.task && !jobs_.array_of(job).status.may_write(now)) return false;
-  return may_say_now(job, now);
+  return rests_until(job) <= now && may_say_now(job, now);
 }
 
 // Returns true if the outcomes of the jobs that it no longer waits for are stored.
@@ -280,6 +313,7 @@ bool StatusPublisher::waits_for(const JobRecord& job, const JobRecord& awaited) 
 // the budget's queue.
 void StatusPublisher::form_lines(base::Instant now) {
   take_marked();
+  end_rests(now);
   for (auto it = jobs_to_write_.begin(); it != jobs_to_write_.end();) {
     JobRecord* job = jobs_.peek(*it);
     // A write under way will report its outcome. So each step looks here only at what must be
@@ -354,7 +388,9 @@ PatchStatus<kube::Job> StatusPublisher::write(JobRecord& job, base::Instant now,
   if (whole.array && !has_stored_end(whole)) gather_tasks(whole, now);
   // Every write carries the term, so that the CRD refuses those of a leader that was replaced.
   whole.wanted().term = term;
-  if (const auto& shown = whole.wanted().array) whole.status.rest_until(now + rest_after(*shown));
+  if (const auto& shown = whole.wanted().array; shown && whole.array) {
+    whole.array->rest = rest_after(*shown, now);
+  }
   return patch_of(point, whole.status, now);
 }
 
@@ -368,8 +404,7 @@ void StatusPublisher::gather_tasks(JobRecord& array, base::Instant now) {
   std::size_t told = 0;
   for (const auto& [number, task] : record.tasks) {
     const bool is_said = may_say_now(*task, now);
-    const kube::JobStatus& status =
-        is_said ? std::as_const(*task).wanted() : task->status.stored();
+    const kube::JobStatus& status = is_said ? std::as_const(*task).wanted() : task->status.stored();
     if (is_said) {
       task->status.begin(now);
       record.in_flight[task->uid] = status;
@@ -416,14 +451,14 @@ void StatusPublisher::gather_tasks(JobRecord& array, base::Instant now) {
 // has written: then nothing is written.
 void StatusPublisher::queue_informing(JobRecord& job, base::Instant now) {
   if (!says_something(job)) return job.status.unmark();
-  budget_.queue({job.wanted().priority.value_or(0), job.id, job.uid}, informs_at(job), now);
+  budget_.queue({job.wanted().priority.value_or(0), job.id, job.uid}, informs_from(job), now);
 }
 
 // There are few of them, so they come before jobs.
 std::vector<Effect> StatusPublisher::due_informing_policies(base::Instant now) {
   std::vector<Effect> effects;
   policy_.for_each_status([&](WritePoint point, auto& mirror) {
-    if (!budget_.has_one() || !may_inform(mirror, mirror, now)) return;
+    if (!budget_.has_one() || !may_inform(mirror, now) || informs_at(mirror) > now) return;
     budget_.spend_one();
     effects.emplace_back(patch_of(point, mirror, now));
   });
@@ -445,10 +480,11 @@ std::vector<Effect> StatusPublisher::due_informing_jobs(base::Instant now, std::
     if (!uid) break;
     JobRecord* job = jobs_.peek(*uid);
     // Said meanwhile, or later.
-    if (job == nullptr || !may_inform(*job, job->status, now)) continue;
-    if (!may_write_now(*job, now)) {  // its array is being written, or rests
+    if (job == nullptr || !may_inform(job->status, now)) continue;
+    // The array is being written, or rests.
+    if (!may_write_now(*job, now) || informs_from(*job) > now) {
       budget_.queue({job->wanted().priority.value_or(0), job->id, job->uid},
-                    now + InformBudget::kLookAgain, now);
+                    std::max(now + InformBudget::kLookAgain, informs_from(*job)), now);
       continue;
     }
     budget_.spend_one();
@@ -473,6 +509,8 @@ base::Instant StatusPublisher::next_due(base::Instant now) const {
       earlier(now + InformBudget::kLookAgain);
     } else if (job->task && !jobs_.array_of(*job).status.may_write(now)) {
       earlier(jobs_.array_of(*job).status.due());
+    } else if (rests_until(*job) > now) {
+      earlier(rests_until(*job));
     } else if (!job->start.commit_after && job->commit_after_ends.empty() &&
                (!job->task || jobs_.array_of(*job).commit_after_ends.empty()) &&
                !waits_for_number(*job)) {

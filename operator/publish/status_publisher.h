@@ -63,6 +63,9 @@ class StatusPublisher {
   void gather_tasks(JobRecord& array, base::Instant now);
   void queue_informing(JobRecord& job, base::Instant now);
   WaitingLine& line_of(const JobRecord& job);
+  base::Instant rests_until(const JobRecord& job) const;
+  base::Instant informs_from(const JobRecord& job) const;
+  void end_rests(base::Instant now);
   // Marks that came after due() was called count, too.
   void take_marked();
   // Puts each status that must be written at once, and may be, into one of the lines.

@@ -446,6 +446,74 @@ TEST(ArrayWrites, AreNoMoreThanThreeForEachTask) {
   RecordProperty("writes", static_cast<int>(count() - before));
 }
 
+// Each version of a Job is stored as a whole, with the entries of all tasks that run.
+struct ArrayLoad {
+  int run = 0;  // at a time; one ends and the next starts each work / run
+  seconds work{};
+  int bytes_max = 0;  // of a task
+};
+class ArrayBytes : public ::testing::TestWithParam<ArrayLoad> {};
+
+// An API server stores these with each object, and the one here does not.
+constexpr std::size_t kManagedFieldsBytes = 1'500;
+
+// Returns the bytes of all versions of Jobs since `version`, and moves that to the newest.
+std::size_t stored_since(World& world, std::string& version) {
+  PumpTransport transport{world.server(), "test"};
+  std::size_t bytes = 0;
+  const auto add = [&](std::string_view line) {
+    const json event = json::parse(line);
+    version = event["object"]["metadata"]["resourceVersion"];
+    if (event["type"] != "BOOKMARK") bytes += event["object"].dump().size() + kManagedFieldsBytes;
+    return true;
+  };
+  const std::string path =
+      "/apis/kubegang.io/v1alpha1/namespaces/team-a/jobs?watch=1&resourceVersion=" + version;
+  EXPECT_TRUE(transport.stream({.method = kube::Method::kGet, .path = path}, add, {}).ok());
+  return bytes;
+}
+
+TEST_P(ArrayBytes, OfATaskAreFew) {
+  const auto& [run, work, bytes_max] = GetParam();
+  World world{{.nodes = {"n12", "n13"}, .cpus = run, .pods_per_node = 2 * run}};
+  json config = linear_config();
+  config["spec"]["select"] = {{"type", "ConsTres"}, {"memory", false}};
+  world.apply(config);
+  world.apply(partition("batch", {{"nodes", {{"hostlist", "n[12-13]"}}}, {"default", true}}));
+  world.run_for(seconds{5});
+  json job = gang_job("sweep", 1, std::to_string(work.count()) + "s", tasks("0-99999", 1));
+  job["spec"]["resources"] = {{"tasks", 1}};
+  world.apply(job);
+  for (int i = 2; i <= run; ++i) {
+    world.run_for(base::Duration{work} / run);
+    world.patch_job("sweep", {{"array", {{"parallelism", i}}}});
+  }
+  world.run_for(work);
+  const auto status = [&] { return *world.job("sweep").status.array; };
+  ASSERT_EQ(status().counts.running, run) << world.log_tail();
+  std::string version = world.job("sweep").metadata.resource_version;
+  const int before = status().counts.succeeded;
+  std::size_t bytes = 0;
+  const auto count_bytes = [&] {
+    bytes += stored_since(world, version);
+    return false;
+  };
+  (void)world.run_until(count_bytes, 2 * work);
+  const int ended = status().counts.succeeded - before;
+  ASSERT_GE(ended, 3 * run / 2) << world.log_tail();
+  const auto of_task = static_cast<int>(bytes) / ended;
+  RecordProperty("bytes of a task", of_task);
+  RecordProperty("tasks a minute", static_cast<int>(ended * minutes{1} / (2 * work)));
+  EXPECT_LE(of_task, bytes_max);
+  expect_no_violations(world);
+}
+INSTANTIATE_TEST_SUITE_P(
+    Loads, ArrayBytes,
+    ::testing::Values(ArrayLoad{10, seconds{60}, 4'096}, ArrayLoad{20, seconds{60}, 4'096},
+                      ArrayLoad{100, seconds{10}, 4'096}, ArrayLoad{100, seconds{60}, 4'096},
+                      ArrayLoad{100, seconds{200}, 4'096}, ArrayLoad{100, seconds{600}, 10'000},
+                      ArrayLoad{400, seconds{60}, 4'096}));
+
 TEST_F(ArrayTest, AllTasksHaveOneService) {
   world.apply(gang_job("sweep", 2, "3s", tasks("0-3")));
   world.apply(gang_job("sweep-1", 2, "3s"));
