@@ -10,10 +10,12 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <span>
 
 namespace launcher {
 namespace {
@@ -26,6 +28,7 @@ constexpr int kQuestionEachS = 10;  // and how many of them
 constexpr int kQuestions = 4;
 constexpr int kNoAnswerMs = 60'000;  // to what was sent
 constexpr int kAnswerBytesMax = 4096;
+constexpr std::chrono::milliseconds kTurn{200};
 
 struct Address {
   sockaddr_storage storage{};
@@ -68,13 +71,13 @@ socklen_t local_address(const std::string& name, sockaddr_un& address) {
   return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
 }
 
-// Returns the first address of that kind in an answer; "" if there is none.
-std::string first_of(const unsigned char* answer, int size, ns_type type) {
+// Returns the first address of that kind in a section of an answer; "" if there is none.
+std::string first_of(std::span<const unsigned char> answer, ns_sect section, ns_type type) {
   ns_msg message;
-  if (ns_initparse(answer, size, &message) != 0) return "";
-  for (int i = 0; i < ns_msg_count(message, ns_s_an); ++i) {
+  if (ns_initparse(answer.data(), static_cast<int>(answer.size()), &message) != 0) return "";
+  for (int i = 0; i < ns_msg_count(message, section); ++i) {
     ns_rr record;
-    if (ns_parserr(&message, ns_s_an, i, &record) != 0) return "";
+    if (ns_parserr(&message, section, i, &record) != 0) return "";
     const std::size_t want = type == ns_t_a ? sizeof(in_addr) : sizeof(in6_addr);
     if (ns_rr_type(record) != type || ns_rr_rdlen(record) != want) continue;
     std::array<char, INET6_ADDRSTRLEN> text{};
@@ -83,6 +86,44 @@ std::string first_of(const unsigned char* answer, int size, ns_type type) {
     return text.data();
   }
   return "";
+}
+
+// Asks the name servers of /etc/resolv.conf.
+class NameServers {
+ public:
+  NameServers() {
+    is_ready_ = ::res_ninit(&state_) == 0;
+    state_.retrans = 1;
+    state_.retry = 2;
+  }
+  ~NameServers() {
+    if (is_ready_) ::res_nclose(&state_);
+  }
+  NameServers(const NameServers&) = delete;
+  NameServers& operator=(const NameServers&) = delete;
+
+  bool is_ready() const { return is_ready_; }
+  // Empty: there is no such record. A name without a dot at its end is looked for by the search
+  // list, too.
+  std::span<const unsigned char> ask(const std::string& name, ns_type type) {
+    const int size = ::res_nsearch(&state_, name.c_str(), ns_c_in, type, answer_.data(),
+                                   static_cast<int>(answer_.size()));
+    if (size <= 0 || size > static_cast<int>(answer_.size())) return {};
+    return std::span{answer_}.first(static_cast<std::size_t>(size));
+  }
+
+ private:
+  struct __res_state state_ {};
+  bool is_ready_ = false;
+  std::array<unsigned char, kAnswerBytesMax> answer_{};
+};
+
+base::Error not_known(const std::string& name) {
+  return {base::Code::kUnavailable, "no name server knows " + name};
+}
+
+base::Error no_servers() {
+  return {base::Code::kUnavailable, "/etc/resolv.conf cannot be read"};
 }
 
 }  // namespace
@@ -103,25 +144,31 @@ base::Result<int> listen_on(const std::string& address, std::uint16_t port) {
 
 base::Result<std::string> resolve(const std::string& name) {
   if (address_of(name, 0).size > 0) return name;
-  struct __res_state state {};
-  if (::res_ninit(&state) != 0) {
-    return base::Error{base::Code::kUnavailable, "/etc/resolv.conf cannot be read"};
-  }
-  state.retrans = 1;
-  state.retry = 2;
-  std::string found;
+  NameServers servers;
+  if (!servers.is_ready()) return no_servers();
   for (const ns_type type : {ns_t_a, ns_t_aaaa}) {
-    std::array<unsigned char, kAnswerBytesMax> answer{};
-    const int size = ::res_nsearch(&state, name.c_str(), ns_c_in, type, answer.data(),
-                                   static_cast<int>(answer.size()));
-    if (size > 0 && size <= static_cast<int>(answer.size())) {
-      found = first_of(answer.data(), size, type);
-    }
-    if (!found.empty()) break;
+    std::string found = first_of(servers.ask(name, type), ns_s_an, type);
+    if (!found.empty()) return found;
   }
-  ::res_nclose(&state);
-  if (!found.empty()) return found;
-  return base::Error{base::Code::kUnavailable, "no name server knows " + name};
+  return not_known(name);
+}
+
+base::Result<std::string> resolve_port(const std::string& name) {
+  NameServers servers;
+  if (!servers.is_ready()) return no_servers();
+  const std::span<const unsigned char> answer = servers.ask(name, ns_t_srv);
+  if (answer.empty()) return not_known(name);
+  std::string address = first_of(answer, ns_s_ar, ns_t_a);
+  return address.empty() ? first_of(answer, ns_s_ar, ns_t_aaaa) : address;
+}
+
+std::string name_in_turn(std::string_view pattern, int count,
+                         std::chrono::system_clock::time_point now) {
+  const std::size_t at = std::min(pattern.find('%'), pattern.size());
+  std::string name{pattern.substr(0, at)};
+  name += std::to_string(now.time_since_epoch() / kTurn % count);
+  name += pattern.substr(std::min(at + 1, pattern.size()));
+  return name;
 }
 
 base::Result<int> connect_to(const std::string& address, std::uint16_t port) {

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 
@@ -21,6 +22,16 @@ base::Result<int> listen_on(const std::string& address, std::uint16_t port);
 // address is returned as it is. A static program cannot ask the C library, which loads libraries
 // that the image may not have. Blocks for 2 s at most for each entry of that list.
 base::Result<std::string> resolve(const std::string& name);
+
+// Returns the address of a pod that has that port in a headless Service, `_port._tcp.service…`, if
+// it stands beside the name server's answer, else "". kUnavailable: it knows none, for now.
+base::Result<std::string> resolve_port(const std::string& name);
+
+// Returns which of `count` names to ask for at that time: `pattern` with a number for its `%`. Each
+// has its turn of 200 ms in all pods, and then rests until each other name had one. So a name
+// server that denies one, and keeps to that for 5 s as CoreDNS does, is asked for another.
+std::string name_in_turn(std::string_view pattern, int count,
+                         std::chrono::system_clock::time_point now);
 
 // Opens a socket that is being connected, and does not block.
 base::Result<int> connect_to(const std::string& address, std::uint16_t port);

@@ -15,6 +15,8 @@ namespace {
 
 // Between two tries to find the first pod, which may begin later than this one.
 constexpr int kTryAgainMs = 200;
+// And the one of how many that asks for its own name.
+constexpr int kOwnNameEach = 25;
 
 // The pause between two tries to make a connection again.
 constexpr std::chrono::milliseconds kNextTry{200};
@@ -119,9 +121,19 @@ int NodeClient::keep_one_idle() {
   return status ? -1 : kTryAgainMs;
 }
 
+// Leaves the pod's own name alone until it must be known: denied once, it would be so for the
+// script's programs, too. A Service that an earlier operator made has none of the names to ask for.
+base::Result<std::string> NodeClient::find_first() {
+  if (place_.asks <= 0 || ++tries_ % kOwnNameEach == 0) return resolve(place_.first);
+  const auto now = std::chrono::system_clock::now();
+  auto address = resolve_port(name_in_turn(place_.ask, place_.asks, now));
+  if (!address) return base::Error{address.error().code, "no name server knows " + place_.first};
+  return address->empty() ? resolve(place_.first) : address;
+}
+
 base::Result<int> NodeClient::connect() {
   if (address_.empty()) {
-    auto address = resolve(place_.first);
+    auto address = find_first();
     if (!address) return address.error();
     address_ = std::move(*address);
   }

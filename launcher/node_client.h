@@ -24,6 +24,8 @@ class NodeClient {
  public:
   struct Place {
     std::string first;       // name or address of the first pod
+    std::string ask{};       // pattern of the names to ask for instead (name_in_turn); "": none
+    int asks = 0;            // how many there are
     std::uint16_t port = 0;  // of its launcher
     std::string node;        // name of the own node
     std::uint32_t index = 0;
@@ -57,6 +59,7 @@ class NodeClient {
   void lose(LinkPlace link);
   void balance(LinkPlace link);
   base::Status open_link();
+  base::Result<std::string> find_first();
   base::Result<int> connect();
   void accept_srun();
   void end(RelayPlace relay);
@@ -65,6 +68,7 @@ class NodeClient {
   const Place place_;
   const std::unique_ptr<Tls> tls_;
   std::string address_;     // of the first pod; "" = not known
+  int tries_ = 0;           // to find it
   std::string last_error_;  // said once
   bool must_pause_ = false;
   std::string socket_;  // of srun in tasks here; "" = there is none

@@ -80,8 +80,12 @@ int run_wait(std::span<const std::string> arguments) {
   NodeClient::Place place;
   std::string port;
   std::string key;
-  const std::pair<std::string_view, std::string*> texts[] = {
-      {"--first=", &place.first}, {"--port=", &port}, {"--key=", &key}};
+  std::string asks;
+  const std::pair<std::string_view, std::string*> texts[] = {{"--first=", &place.first},
+                                                             {"--ask=", &place.ask},
+                                                             {"--asks=", &asks},
+                                                             {"--port=", &port},
+                                                             {"--key=", &key}};
   for (const std::string& word : arguments) {
     for (const auto& [name, text] : texts) {
       if (word.starts_with(name)) *text = word.substr(name.size());
@@ -89,6 +93,7 @@ int run_wait(std::span<const std::string> arguments) {
   }
   const JobNodes nodes = job_nodes(own_environment());
   place.port = static_cast<std::uint16_t>(std::strtoul(port.c_str(), nullptr, 10));
+  place.asks = static_cast<int>(std::strtol(asks.c_str(), nullptr, 10));
   place.node = nodes.names[nodes.own];
   place.index = nodes.own;
   auto tls = Tls::from_file(key);

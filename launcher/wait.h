@@ -6,8 +6,8 @@
 
 namespace launcher {
 
-// Runs tasks of the job's steps until the first launcher ends it. Options: --first=NAME --port=PORT
-// --key=FILE.
+// Runs tasks of the job's steps until the first launcher ends it. Options: --first=NAME
+// --ask=PATTERN --asks=COUNT --port=PORT --key=FILE.
 int run_wait(std::span<const std::string> arguments);
 
 }  // namespace launcher

@@ -9,6 +9,7 @@ void visit(Io& io, Like<ServicePort> auto& s) {
   io.field("name", s.name);
   io.field("protocol", s.protocol);
   io.field("port", s.port);
+  io.field("targetPort", s.target_port);
 }
 
 template <typename Io>

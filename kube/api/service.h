@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kube/api/meta.h"
+#include "kube/api/raw_json.h"
 
 namespace kube {
 
@@ -15,6 +16,7 @@ struct ServicePort {
   std::string name{};
   std::string protocol{};  // TCP (absent) | UDP | SCTP
   std::int32_t port = 0;
+  RawJson target_port{};  // a number, or the name of a port of the pods' containers
 
   friend bool operator==(const ServicePort&, const ServicePort&) = default;
 };

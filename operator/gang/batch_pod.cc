@@ -202,6 +202,7 @@ base::Result<bool> add_launcher(Json& pod, const kube::Job& job, const PodSlot& 
     add_volume(spec, "image", {{"reference", launcher.image}});
   }
   if (is_of_image) enlarge_shared_memory(spec, slot.memory);
+  spec["hostname"] = hosts[static_cast<std::size_t>(slot.node_index)];
   Json& container = spec["containers"][0];
   if (kube::text_at(container, "image").empty()) container["image"] = kImageOtherwise;
   const std::string directory = launcher.directory.empty() ? kDirectory : launcher.directory;

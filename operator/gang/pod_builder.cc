@@ -438,6 +438,7 @@ kube::Service build_service(const kube::Job& job, const JobIdentity& identity) {
   if (of_task) {
     service.spec.selector[std::string{kube::kLabelArrayTask}] = std::to_string(*identity.task);
   }
+  if (job.spec.batch) service.spec.ports = ports_of_first_pod();
   // Members look each other up while they start, before any of them is ready.
   service.spec.publish_not_ready_addresses = true;
   return service;

@@ -17,6 +17,9 @@ constexpr const char* kStepDirectory = "/run/kubegang-steps";
 constexpr const char* kKey = "key";
 // Any user of the container reads it.
 constexpr int kMode = 0444;
+// The name of the first pod's port, of 15 characters at most.
+constexpr const char* kFirstPort = "kubegang-first";
+constexpr int kFirstPorts = 30;
 // Kubernetes' limits.
 constexpr std::size_t kNameServersMax = 3;
 constexpr std::size_t kSearchesMax = 32;
@@ -54,6 +57,12 @@ void set_names(Json& spec, const std::string& service, const std::string& ns,
   }
   spec["dnsPolicy"] = "None";
   spec["dnsConfig"] = std::move(config);
+}
+
+// A port of a pod that shares its node's network would be one of the node's, which no other pod
+// there may name.
+bool has_first_port(const Json& spec) {
+  return !spec.value("hostNetwork", false);
 }
 
 std::string name_of_start(const JobIdentity& job) {
@@ -124,10 +133,20 @@ Json build_step_secret(const std::string& ns, const JobIdentity& job, std::strin
           {"data", {{kKey, key}}}};
 }
 
+std::vector<kube::ServicePort> ports_of_first_pod() {
+  std::vector<kube::ServicePort> ports;
+  for (int i = 0; i < kFirstPorts; ++i) {
+    // The number is only the Service's: no program connects to it.
+    ports.push_back({.name = "first-" + std::to_string(i),
+                     .port = i + 1,
+                     .target_port = kube::RawJson{Json(kFirstPort)}});
+  }
+  return ports;
+}
+
 void join_pods(Json& spec, const kube::Job& job, const PodSlot& slot, const StepNetwork& network) {
   const JobIdentity identity{job.metadata.name, job.metadata.uid, job.status.starts.value_or(0),
                              network.task};
-  spec["hostname"] = network.hosts[static_cast<std::size_t>(slot.node_index)];
   const std::string service = service_name(identity, true);
   spec["subdomain"] = service;
   set_names(spec, service + "." + job.metadata.ns, job.metadata.ns, network.dns);
@@ -146,10 +165,19 @@ void join_pods(Json& spec, const kube::Job& job, const PodSlot& slot, const Step
   words.push_back(container["args"][0]);
   words.push_back(std::string{"--key="} + kStepDirectory + "/" + kKey);
   words.push_back("--port=" + std::to_string(network.port));
+  if (slot.pod_index == 0 && has_first_port(spec)) {
+    Json& ports = container["ports"];
+    if (!ports.is_array()) ports = Json::array();
+    ports.push_back({{"name", kFirstPort}, {"containerPort", network.port}});
+  }
   if (slot.pod_index != 0) {
     // Whole, so that one question is enough.
-    words.push_back("--first=" + network.hosts[0] + "." + service + "." + job.metadata.ns +
-                    ".svc." + network.dns.domain + ".");
+    const std::string of_job = service + "." + job.metadata.ns + ".svc." + network.dns.domain + ".";
+    words.push_back("--first=" + network.hosts[0] + "." + of_job);
+    if (has_first_port(spec)) {
+      words.push_back("--ask=_first-%._tcp." + of_job);
+      words.push_back("--asks=" + std::to_string(kFirstPorts));
+    }
   }
   for (std::size_t i = 1; i < container["args"].size(); ++i) {
     words.push_back(container["args"][i]);

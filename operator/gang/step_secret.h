@@ -9,6 +9,7 @@
 
 #include "api/job.h"
 #include "base/result.h"
+#include "kube/api/service.h"
 #include "operator/gang/pod_slots.h"
 
 namespace control {
@@ -37,6 +38,11 @@ std::string step_secret_name(const JobIdentity& job);
 // Owned by the Job. `key` is of 32 bytes, as base64 has them.
 nlohmann::json build_step_secret(const std::string& ns, const JobIdentity& job,
                                  std::string_view key);
+
+// The ports of a script's Service, `first-0` to `first-29`, which only the first pod has. The other
+// pods look for it by their names, one after the other: a name server that was asked for a name too
+// early denies it for seconds, and these are not asked again within that time (launcher/net.h).
+std::vector<kube::ServicePort> ports_of_first_pod();
 
 // The additions to the pod of `slot` for steps over several pods. REQUIRES: `hosts` are host_names
 // of the nodes of the start, by PodSlot::node_index; the first container's arguments are the

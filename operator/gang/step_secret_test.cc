@@ -51,6 +51,7 @@ TEST(StepSecret, OnePodHasNeitherASecretNorAPort) {
   EXPECT_THAT(text, Not(HasSubstr("secret")));
   EXPECT_THAT(text, Not(HasSubstr("--port")));
   EXPECT_THAT(text, Not(HasSubstr("dnsConfig")));
+  EXPECT_THAT(text, HasSubstr(R"("hostname":"n1")"));
 }
 
 // The API server refuses any other from the operator.
@@ -104,7 +105,30 @@ TEST(StepSecret, TheOthersFindTheFirst) {
   const std::string domain = job.metadata.name + "." + job.metadata.ns + ".svc.k8s.example";
   EXPECT_EQ(second["spec"]["containers"][0]["args"],
             json::array({"wait", "--key=/run/kubegang-steps/key", "--port=7000",
-                         "--first=n1." + domain + "."}));
+                         "--first=n1." + domain + ".", "--ask=_first-%._tcp." + domain + ".",
+                         "--asks=30"}));
+}
+
+// The names that the others ask for are of ports that the first pod alone has, one for each of 30
+// turns of 200 ms: none is asked for again while a name server may keep to a denial.
+TEST(StepSecret, TheFirstAloneHasThePortsOfTheService) {
+  const kube::Job job = job_on("n[1-2]", 2);
+  const kube::Service service = build_service(job, {job.metadata.name, job.metadata.uid, 1});
+  ASSERT_EQ(service.spec.ports.size(), 30U);
+  const json ports = encode(service)["spec"]["ports"];
+  EXPECT_EQ(ports[0], (json{{"name", "first-0"}, {"port", 1}, {"targetPort", "kubegang-first"}}));
+  EXPECT_EQ(ports[29]["name"], "first-29");
+  EXPECT_EQ((*joined_pod(job, 0))["spec"]["containers"][0]["ports"],
+            json::array({{{"name", "kubegang-first"}, {"containerPort", 7000}}}));
+  EXPECT_FALSE((*joined_pod(job, 1))["spec"]["containers"][0].contains("ports"));
+}
+
+// There the port would be the node's.
+TEST(StepSecret, OnTheNetworkOfTheNodeTheOthersAskForTheNameItself) {
+  const kube::Job job = job_on("n[1-2]", 2, {{"hostNetwork", true}});
+  EXPECT_FALSE((*joined_pod(job, 0))["spec"]["containers"][0].contains("ports"));
+  EXPECT_THAT((*joined_pod(job, 1))["spec"]["containers"][0]["args"].dump(),
+              Not(HasSubstr("--ask")));
 }
 
 // In every pod "n1" is the pod of n1, whatever else has that name in the cluster or outside.

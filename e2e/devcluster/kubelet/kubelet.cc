@@ -16,6 +16,7 @@
 #include <sstream>
 #include <system_error>
 
+#include "api/wellknown.h"
 #include "e2e/devcluster/kubelet/api_calls.h"
 #include "e2e/devcluster/kubelet/pod_view.h"
 #include "kube/api/node.h"
@@ -69,9 +70,21 @@ std::string log_file(const std::string& log_directory, const kube::Pod& pod,
 }
 
 // REQUIRES: the pod has a subdomain.
+std::string host_name(const kube::Pod& pod) {
+  return pod.spec.hostname.value_or(pod.metadata.name);
+}
+
+std::string domain_in_cluster(const kube::Pod& pod) {
+  return *pod.spec.subdomain + "." + pod.metadata.ns + ".svc." + kClusterDomain;
+}
+
 std::string name_in_cluster(const kube::Pod& pod) {
-  return pod.spec.hostname.value_or(pod.metadata.name) + "." + *pod.spec.subdomain + "." +
-         pod.metadata.ns + ".svc." + kClusterDomain;
+  return host_name(pod) + "." + domain_in_cluster(pod);
+}
+
+bool is_first_of_job(const kube::Pod& pod) {
+  const auto task = pod.metadata.labels.find(std::string{kube::kLabelTask});
+  return task != pod.metadata.labels.end() && task->second == "0";
 }
 
 // Makes each request once: what fails stays due (flush), and step() must not stand still for long.
@@ -332,6 +345,9 @@ void Kubelet::admit(Pod& pod) {
                      std::to_string(number / 250 % 250) + "." + std::to_string(number % 250 + 1);
   if (config_.names != nullptr && pod.object->spec.subdomain) {
     config_.names->set(name_in_cluster(*pod.object), pod.facts.pod_ip);
+    if (is_first_of_job(*pod.object)) {
+      config_.names->set_first(domain_in_cluster(*pod.object), host_name(*pod.object));
+    }
   }
   {
     const std::lock_guard lock{mutex_};

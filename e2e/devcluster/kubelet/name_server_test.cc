@@ -31,6 +31,23 @@ TEST(NameServer, KnowsPodsByTheirNames) {
   EXPECT_EQ(answer(question("n1.job.ns.svc.cluster.local", 1), names)[3], 3);
 }
 
+TEST(NameServer, APortIsThatOfTheFirstPod) {
+  PodNames names;
+  const std::string domain = "job.ns.svc.cluster.local";
+  const std::string asked = question("_first-7._tcp." + domain, 33);
+  EXPECT_EQ(answer(asked, names)[3], 3);
+  names.set_first(domain, "n1");
+  EXPECT_EQ(answer(asked, names)[3], 3) << "it has no address";
+  names.set("n1." + domain, "127.64.0.1");
+  const std::string reply = answer(asked, names);
+  EXPECT_EQ(reply[3], '\0');
+  // "n1", and the domain as it stands behind "_first-7" and "_tcp" in the question.
+  EXPECT_EQ(reply.substr(reply.size() - 5), std::string("\x02n1\xC0\x1A", 5));
+  EXPECT_EQ(answer(question("_first-7._tcp." + domain, 1), names)[7], '\0') << "no address";
+  names.remove("n1." + domain, "127.64.0.1");
+  EXPECT_EQ(answer(asked, names)[3], 3);
+}
+
 TEST(NameServer, WhatIsNotAQuestionHasNoAnswer) {
   const PodNames names;
   const std::string whole = question("a.b", 1);

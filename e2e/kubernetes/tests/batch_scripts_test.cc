@@ -233,6 +233,28 @@ TEST_F(ScriptNames, OfNodesAreThePodsOnThem) {
   EXPECT_EQ(log_of("names"), wanted);
 }
 
+// Goal: launchers meet as soon as all are there. A pod that begins before the first one asks for
+// names that no program of the script needs, and for each again when CoreDNS has forgotten the
+// denial.
+TEST_F(ScriptNames, NoLauncherIsDeniedTheNameOfTheFirstPod) {
+  enforce("baseline");
+  for (const std::string name : {"meet-a", "meet-b", "meet-c"}) {
+    ASSERT_NO_FATAL_FAILURE(submit_script(name, "srun true\n", plain_template(),
+                                          {{"spec", {{"resources", {{"nodes", {{"min", 3}}}}}}}}));
+    ASSERT_NO_FATAL_FAILURE(wait_state(name, "Completed"));
+  }
+  const std::string file = state_directory() + "/logs/coredns.log";
+  std::ifstream log{file};
+  ASSERT_TRUE(log) << file;
+  int early = 0;
+  for (std::string line; std::getline(log, line);) {
+    if (line.find("." + ns_ + ".svc.") == std::string::npos) continue;
+    EXPECT_NE(line.find("\"SRV IN _first-"), std::string::npos) << line;
+    ++early;
+  }
+  RecordProperty("denied", early);
+}
+
 // Goal: torchrun, Ray and the like, whose processes all connect to the first node by its name.
 TEST_F(ScriptNames, AllTasksReachTheFirstNode) {
   enforce("baseline");
