@@ -312,6 +312,69 @@ class PodDefaults : public BatchScripts {
   }
 };
 
+// Scripts of examples/ as they are, but for bash, which no image here has. Programs stand in for
+// torchrun, Ray and the driver: each meets the others at the address that it is given.
+class ScriptExamples : public PodDefaults {
+ protected:
+  void SetUp() override {
+    PodDefaults::SetUp();
+    ASSERT_NO_FATAL_FAILURE(give_home());
+    ASSERT_NO_FATAL_FAILURE(give_identity());
+    // nc resolves no names.
+    give_program("address", "getent ahostsv4 $1 | head -n1 | cut -d' ' -f1\n");
+  }
+  void give_program(const std::string& name, const std::string& text) const {
+    const std::string file = stamps_in_ + "/" + name;
+    std::ofstream{file} << "#!/bin/sh\n" << text;
+    ASSERT_EQ(::chmod(file.c_str(), 0755), 0);
+  }
+  // Returns what it has written to `out`.
+  std::string run_example(const std::string& name) {
+    std::ifstream in{KUBEGANG_SOURCE_DIR "/examples/" + name};
+    std::string text{std::istreambuf_iterator<char>{in}, {}};
+    const std::string line = "#!/bin/bash\n";
+    EXPECT_TRUE(text.starts_with(line)) << name;
+    text.erase(0, std::min(text.size(), line.size()));
+    const Output submitted = submit_with(
+        std::string{"--wait --image="} + kGlibcImage + " --env=PATH=/home/ann:/bin -o out", text);
+    EXPECT_EQ(submitted.exit_code, 0) << submitted.text << file_in_home("out");
+    return file_in_home("out");
+  }
+};
+
+TEST_F(ScriptExamples, Torchrun) {
+  give_program("torchrun",
+               "[ \"$1 $2 $3 $4 $6\" = \"--nnodes=3 --nproc-per-node=1 --rdzv-id=$SLURM_JOB_ID "
+               "--rdzv-backend=c10d train.py\" ] || exit 1\n"
+               "if [ $SLURM_PROCID = 0 ]; then nc -l -p 2951; nc -l -p 2952; exit; fi\n"
+               "meet=${5#--rdzv-endpoint=}\n"
+               "until echo rank $SLURM_PROCID of $SLURM_NTASKS |\n"
+               "  nc $(address ${meet%:29500}) 295$SLURM_PROCID; do sleep 0.1; done 2>/dev/null\n");
+  EXPECT_EQ(run_example("torchrun.sh"), "rank 1 of 3\nrank 2 of 3\n");
+}
+
+TEST_F(ScriptExamples, Ray) {
+  std::ofstream{stamps_in_ + "/cluster"};
+  ASSERT_EQ(::chmod((stamps_in_ + "/cluster").c_str(), 0666), 0);
+  give_program("ray",
+               "cd /home/ann\n"
+               "case $2 in\n"
+               "--head) while nc -l -p 6379 >>cluster; do :; done ;;\n"
+               "--address=*:6379)\n"
+               "  head=${2#--address=}\n"
+               "  until grep -q $(hostname) cluster; do\n"
+               "    echo $(hostname) $3 | nc $(address ${head%:6379}) 6379; sleep 0.2\n"
+               "  done\n"
+               "  sleep 600 ;;\n"
+               "esac 2>/dev/null\n");
+  give_program("python3",
+               "cd /home/ann; until [ $(sort -u cluster | wc -l) = 2 ]; do sleep 0.1; done\n"
+               "sort -u cluster\n");
+  const std::string out = run_example("ray.sh");
+  const std::string wanted = node(2) + " --num-cpus=2\n" + node(3) + " --num-cpus=2\n";
+  EXPECT_NE(out.find(wanted), std::string::npos) << out;
+}
+
 TEST_F(PodDefaults, AScriptAloneIsEnough) {
   ASSERT_NO_FATAL_FAILURE(give_home());
   ASSERT_NO_FATAL_FAILURE(give_identity());
