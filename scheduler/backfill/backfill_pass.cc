@@ -21,7 +21,7 @@ class Ripe {
   explicit Ripe(OpenRoom* room) : room_{room} {}
 
   // Returns false if fewer than `count` of the sweep's nodes are ripe by then.
-  bool suffice(Promises::Sweep& sweep, int count, std::optional<base::Instant> until) {
+  bool suffice(NodeCalendar::Sweep& sweep, int count, std::optional<base::Instant> until) {
     if (room_ == nullptr) return true;
     for (; sweep.marked_count() < count; ++next_) {
       const OpenRoom::Node* const node = room_->node(next_);
@@ -64,7 +64,7 @@ void BackfillPass::begin(base::Instant now) {
   const base::Instant begun = whole_seconds(now);
   // Slurm counts in whole seconds. So does this, or promises would begin fractions apart and cut
   // the time into slots of no use.
-  plan_.emplace(cluster_.node_count(), begun, begun + parameters.window);
+  plan_.emplace(cluster_, books_, begun, begun + parameters.window);
   plan_->version = books_.version();
   plan_->configuration = cluster_.configuration_version();
   const bool licenses = plans_licenses(cluster_.parameters());
@@ -99,9 +99,8 @@ void BackfillPass::begun(const Job& job) {
 // matter: then the pass ends in any case.
 void BackfillPass::taken(const Allocation& nodes, base::Instant until) {
   if (!plan_ || stepping_ || plan_->configuration != cluster_.configuration_version()) return;
-  NodeSet ranks = cluster_.no_nodes();
-  for_each_rank(cluster_, nodes, [&](int rank, const NodeAllocation&) { ranks.set(rank); });
-  if (plan_->promises.overlaps(ranks, plan_->now, until)) plan_->is_wrong = true;
+  const NodeSet ranks = ranks_of(cluster_, nodes);
+  if (plan_->calendar.promised(ranks, plan_->now, until)) plan_->is_wrong = true;
 }
 
 // Appends the next records of the queue that the pass has not come to. Returns false if there are
@@ -153,7 +152,7 @@ bool BackfillPass::step(base::Instant now, int records) {
   }
   plan.now = whole_seconds(now);
   plan.version = books_.version();
-  available_.reset();
+  plan.has_claims = false;
   lookahead_.begin(plan.now);
   stepping_ = true;
   const bool goes_on = walk(now, records);
@@ -306,52 +305,11 @@ bool BackfillPass::try_one(const Record& record, base::Instant now) {
   }
   set_limits(tried, now);
   if (!cluster_.parameters().quirks.tests_count_with_nodes) ++plan_->tried;
-  if (start_beside_claims(tried, now)) return goes_on();
   return place(tried, now);
 }
 
-// The victims of a claimant are gone by then, unless they resist.
-base::Instant BackfillPass::victims_end(const Job& claimant) const {
-  const ClusterParameters& parameters = cluster_.parameters();
-  return claimant.claim_until - parameters.kill_wait - parameters.message_timeout;
-}
-
-// Returns the nodes of its claim on which victims of it still are.
-NodeSet BackfillPass::with_victims(const Job& claimant) const {
-  NodeSet nodes = cluster_.no_nodes();
-  for_each_rank(cluster_, *claimant.claim, [&](int rank, const NodeAllocation& use) {
-    const auto& there = books_.usage().jobs_on(use.node);
-    const bool any = std::any_of(there.begin(), there.end(), [&](const Job* job) {
-      return job->ending && job->ending->preemptor == claimant.id;
-    });
-    if (any) nodes.set(rank);
-  });
-  return nodes;
-}
-
-// The nodes of a claim come free one after the other, and the claimant starts with the last of
-// them. Until its victims are gone the others are for jobs that are over by then. Returns true if
-// the job started.
-bool BackfillPass::start_beside_claims(Try tried, base::Instant now) {
-  if (books_.claimants().empty()) return false;
-  Availability beside{cluster_, groups_.up()};
-  for (const JobId id : books_.claimants()) {
-    const Job& claimant = *books_.find(id);
-    const base::Instant end = victims_end(claimant);
-    // A job that its user has resumed waits there for the ends of any jobs.
-    if (claimant.allocated() || &claimant == &tried.job || plan_->now + tried.limit > end) {
-      beside.add_claim(claimant);
-      continue;
-    }
-    beside.add_claim(claimant, with_victims(claimant));
-    tried.claims_begin = std::min(end, tried.claims_begin.value_or(end));
-  }
-  if (!tried.claims_begin) return false;
-  tried.now_only = true;
-  tried.available = &beside;
-  const int started = plan_->started;
-  place(tried, now);
-  return plan_->started > started;
+NodeCalendar::Who BackfillPass::who(const Try& tried) const {
+  return {.job = tried.job.id, .tier = cluster_.partition(tried.partition).tier()};
 }
 
 // 8.1 step 3d.
@@ -453,11 +411,11 @@ bool BackfillPass::can_start(Startable::Kind& kind, base::Instant now) {
   const base::Duration limit = kind.limit_min();
   // Both ends included, as in a sweep.
   const base::Instant end = plan.now + limit + base::Duration{1};
-  if (kind.nodes && !plan.promises.overlaps(*kind.nodes, plan.now, end)) return true;
   const Try tried{.job = *kind.job, .partition = kind.partition, .limit = limit, .now_only = true};
+  if (kind.nodes && !plan.calendar.kept_from(who(tried), *kind.nodes, plan.now, end)) return true;
   const NodeSet& open = open_nodes(tried, now);
   usable_.assign_and(open, lookahead_.could_ever_use(tried.job, tried.partition));
-  plan.sweep.begin(usable_, limit);
+  plan.sweep.begin(who(tried), usable_, limit);
   const NodeSet& nodes = plan.sweep.at(plan.now);
   if (plan.sweep.count() < node_counts(cluster_, *tried.job.request, tried.partition).min) {
     return false;
@@ -472,19 +430,12 @@ bool BackfillPass::preempt_mode_is_set() const {
   return cluster_.parameters().gang || cluster_.parameters().preempt_mode != PreemptMode::kOff;
 }
 
-// Returns the nodes of the partition that are not kept for others; which of them are promised is
-// another matter. Valid until the next call.
+// Returns the nodes of the partition that are up, not another user's, and have not just refused the
+// job; for whom they are kept when is another matter. Valid until the next call.
 const NodeSet& BackfillPass::open_nodes(const Try& tried, base::Instant now) {
-  if (tried.available == nullptr && !available_) {
-    // Kept until claims change. Nothing is withheld in it: unlike in the main pass, promises say
-    // which nodes are taken.
-    available_.emplace(cluster_, groups_.up());
-    for (const JobId id : books_.claimants()) available_->add_claim(*books_.find(id));
-  }
+  if (!std::exchange(plan_->has_claims, true)) plan_->calendar.read_claims(plan_->now);
   NodeSet& nodes = open_;
-  Availability& available = tried.available != nullptr ? *tried.available : *available_;
-  nodes.assign_and(available.view(tried.job, tried.partition).nodes,
-                   cluster_.partition(tried.partition).nodes);
+  nodes.assign_and(groups_.up(), cluster_.partition(tried.partition).nodes);
   const NodeUsage& usage = books_.usage();
   usage.restrict_to_user(tried.job, usage.owns_nodes(tried.job, tried.partition), nodes);
   if (now < tried.job.retry.nodes_until) {
@@ -528,8 +479,8 @@ bool BackfillPass::place(const Try& tried, base::Instant now) {
   const NodeSet required = any_required ? cluster_.named(request.required_nodes) : NodeSet{};
   const int nodes_min = node_counts(cluster_, request, tried.partition).min;
   usable_.assign_and(open_nodes(tried, now), lookahead_.could_ever_use(tried.job, tried.partition));
-  Promises::Sweep& sweep = plan.sweep;
-  sweep.begin(usable_, tried.limit);
+  NodeCalendar::Sweep& sweep = plan.sweep;
+  sweep.begin(who(tried), usable_, tried.limit);
   Ripe ripe{lookahead_.room(tried.job, tried.partition)};
   bool counted = !cluster_.parameters().quirks.tests_count_with_nodes;
   std::optional<base::Instant> from = plan.now;
@@ -563,10 +514,15 @@ bool BackfillPass::place(const Try& tried, base::Instant now) {
     }
     if (start <= plan.now) {
       const Started started = start_now(tried, nodes, now);
-      if (started != Started::kNo) return goes_on();
+      if (started == Started::kYes || started == Started::kSkipped) return goes_on();
       ripe.forget();
+      if (started == Started::kNotThere) {
+        usable_ -= plan.calendar.claimed_from(who(tried), plan.end);
+        sweep.begin(who(tried), usable_, tried.limit);
+        continue;
+      }
       later.reset();
-      if (tried.job.claim) start = std::max(start, victims_end(tried.job));
+      if (tried.job.claim) start = std::max(start, plan.calendar.victims_end(tried.job));
     }
     if (later && start > *until) {
       from = later;
@@ -575,7 +531,7 @@ bool BackfillPass::place(const Try& tried, base::Instant now) {
     if (tried.now_only || start > plan.end) return true;
     // A promise adds up to two changes to Slurm's table of slots (bf_node_space_size); when it is
     // full the pass ends.
-    if (plan.promises.changes() >= space_size()) return false;
+    if (plan.calendar.changes() >= space_size()) return false;
     if (promise(tried, answer.nodes, start)) return true;
     from = start > *from ? start : *from + parameters.resolution;
   }
@@ -619,11 +575,15 @@ BackfillPass::Started BackfillPass::start_now(const Try& tried, const NodeSet& n
     ++starts_;
     plan_->startable.reset();
     plan_->version = books_.version();
-    available_.reset();
+    plan_->has_claims = false;
     return Started::kYes;
   }
-  if (tried.claims_begin) return Started::kNo;
   if (auto* const needs = std::get_if<NeedsVictims>(&answer.verdict)) {
+    // No victims end for nodes on which the job would have to be over soon.
+    const NodeSet claimed = plan_->calendar.claimed_from(who(tried), plan_->end);
+    if (claimed.intersects(ranks_of(cluster_, needs->allocation))) {
+      return Started::kNotThere;
+    }
     // The job falls through to a promise of these nodes, so that jobs behind do not take them while
     // the victims end (8.1 i).
     if (!job.waits_for_victims(now)) {
@@ -632,7 +592,7 @@ BackfillPass::Started BackfillPass::start_now(const Try& tried, const NodeSet& n
       plan_->version = books_.version();
       // When the victims are gone it must be looked at again, even if nothing else changes.
       plan_->complete = false;
-      available_.reset();
+      plan_->has_claims = false;
     }
     return Started::kNo;
   }
@@ -642,11 +602,8 @@ BackfillPass::Started BackfillPass::start_now(const Try& tried, const NodeSet& n
 // A job with a least time limit gets as much of its limit as delays no promise, in whole minutes.
 void BackfillPass::limit_to_promises(const Try& tried, Fits& fits) const {
   if (!tried.job.request->time_min) return;
-  NodeSet nodes = cluster_.no_nodes();
-  for_each_rank(cluster_, fits.allocation,
-                [&](int rank, const NodeAllocation&) { nodes.set(rank); });
-  auto next = plan_->promises.next_begin(nodes, plan_->now);
-  if (tried.claims_begin) next = std::min(*tried.claims_begin, next.value_or(base::kNever));
+  const auto next =
+      plan_->calendar.next_kept_from(who(tried), ranks_of(cluster_, fits.allocation), plan_->now);
   base::Duration limit = tried.full_limit;
   if (cluster_.parameters().quirks.least_limit_is_kept) {
     limit = tried.limit;
@@ -667,8 +624,8 @@ bool BackfillPass::promise(const Try& tried, const NodeSet& nodes, base::Instant
   if (with_licenses(tried, start) != start) return false;
   const base::Instant begin = round_down(start);
   const base::Instant end = round_up(start + tried.limit);
-  if (plan_->promises.overlaps(nodes, begin, end)) return false;
-  plan_->promises.add(nodes, begin, end);
+  if (plan_->calendar.kept_from(who(tried), nodes, begin, end)) return false;
+  plan_->calendar.promise(nodes, begin, end);
   if (plans_licenses_of(tried.job)) plan_->licenses->take(tried.job.request->licenses, begin, end);
   ++plan_->promised_in[tried.partition];
   // When its time has come the job may start, even if no event comes until then.
@@ -705,12 +662,10 @@ void BackfillPass::promise_running(const Job& job) {
   if (cluster_.parameters().select == SelectType::kLinear || !job.allocation.whole_nodes) return;
   // A job that can be preempted does not stand in the way of a job of higher standing.
   if (preempt::effective_mode(cluster_, job) != PreemptMode::kOff) return;
-  if (plan_->promises.changes() >= space_size()) return;
-  NodeSet nodes = cluster_.no_nodes();
-  for_each_rank(cluster_, job.allocation,
-                [&](int rank, const NodeAllocation&) { nodes.set(rank); });
+  if (plan_->calendar.changes() >= space_size()) return;
   const base::Instant begin = round_down(plan_->now);
-  plan_->promises.add(nodes, begin, round_up(lookahead_.expected_end(job)));
+  plan_->calendar.promise(ranks_of(cluster_, job.allocation), begin,
+                          round_up(lookahead_.expected_end(job)));
 }
 
 }  // namespace sched

@@ -41,8 +41,8 @@
 #include "base/time.h"
 #include "scheduler/backfill/license_plan.h"
 #include "scheduler/backfill/lookahead.h"
+#include "scheduler/backfill/node_calendar.h"
 #include "scheduler/backfill/open_room.h"
-#include "scheduler/backfill/promises.h"
 #include "scheduler/backfill/startable.h"
 #include "scheduler/jobs/job_books.h"
 #include "scheduler/limits/time_limits.h"
@@ -99,12 +99,14 @@ class BackfillPass {
   };
   // A pass under way.
   struct Plan {
-    Plan(int node_count, base::Instant begun, base::Instant window_end)
-        : now{begun}, promises{node_count, window_end}, sweep{promises}, end{window_end} {}
+    Plan(const Cluster& cluster, const JobBooks& books, base::Instant begun,
+         base::Instant window_end)
+        : now{begun}, calendar{cluster, books, window_end}, sweep{calendar}, end{window_end} {}
 
     base::Instant now;  // in whole seconds, as all instants of the plan are
-    Promises promises;
-    Promises::Sweep sweep;                // of the record that is tried
+    NodeCalendar calendar;
+    bool has_claims = false;              // in the calendar, as they are now
+    NodeCalendar::Sweep sweep;            // of the record that is tried
     std::optional<LicensePlan> licenses;  // with bf_licenses
     base::Instant end;
     std::vector<Record> records;  // first those that the pass has come to
@@ -132,9 +134,6 @@ class BackfillPass {
     base::Duration limit{};       // that the plan assumes
     base::Duration full_limit{};  // that it asked for
     bool now_only = false;
-    // Other nodes than usual are open to it, claimed ones that must be free by then.
-    Availability* available = nullptr;
-    std::optional<base::Instant> claims_begin{};
   };
 
   bool finish();
@@ -160,14 +159,12 @@ class BackfillPass {
   bool plans_licenses_of(const Job& job) const;
   bool gets_no_promise(const Job& job, PartitionIndex partition, base::Instant now) const;
   bool place(const Try& tried, base::Instant now);
-  bool start_beside_claims(Try tried, base::Instant now);
-  base::Instant victims_end(const Job& claimant) const;
-  NodeSet with_victims(const Job& claimant) const;
+  NodeCalendar::Who who(const Try& tried) const;
   bool preempt_mode_is_set() const;
   const NodeSet& open_nodes(const Try& tried, base::Instant now);
   std::optional<base::Instant> with_licenses(const Try& tried,
                                              std::optional<base::Instant> from) const;
-  enum class Started { kYes, kNo, kSkipped };
+  enum class Started { kYes, kNo, kNotThere, kSkipped };
   Started start_now(const Try& tried, const NodeSet& nodes, base::Instant now);
   void limit_to_promises(const Try& tried, Fits& fits) const;
   bool promise(const Try& tried, const NodeSet& nodes, base::Instant start);
@@ -189,9 +186,8 @@ class BackfillPass {
   StartAttempt attempt_;
   Lookahead lookahead_;
   std::optional<Plan> plan_;
-  std::optional<Availability> available_;  // of this step, until claims change
-  NodeSet open_, usable_;                  // of the record that is tried
-  std::set<JobId> planned_;                // jobs with a reported plan; some no longer have one
+  NodeSet open_, usable_;    // of the record that is tried
+  std::set<JobId> planned_;  // jobs with a reported plan; some no longer have one
   bool tells_plans_ = true;
   bool stepping_ = false;  // what happens is the pass's own doing
   std::int64_t starts_ = 0;

@@ -22,15 +22,15 @@ std::optional<base::Duration> usual_limit(const Cluster& cluster, const Job& job
 
 // 1. The job's own limit, or the partition's default or maximum, cut to MaxWall.
 // 2. The time left until its deadline, if that is less (13.3).
-std::optional<base::Duration> TimeLimits::limit_of(const Job& job, PartitionIndex partition,
-                                                   base::Instant now) const {
-  const PartitionConfig& config = cluster_.partition(partition).config;
+std::optional<base::Duration> TimeLimits::limit_of(const Cluster& cluster, const Job& job,
+                                                   PartitionIndex partition, base::Instant now) {
+  const PartitionConfig& config = cluster.partition(partition).config;
   std::optional<base::Duration> limit = job.request->time_limit;
   if (!limit) {
     // A default is cut to MaxWall of the QOS or account; a request is not.
-    const auto usual = usual_limit(cluster_, job, partition);
+    const auto usual = usual_limit(cluster, job, partition);
     limit = usual ? usual : config.max_time;
-    const auto most = max_wall(limit_scope(cluster_, *job.request, partition));
+    const auto most = max_wall(limit_scope(cluster, *job.request, partition));
     if (most) limit = std::min(limit.value_or(*most), *most);
   }
   return until_deadline(job, limit, now);

@@ -25,8 +25,12 @@ class TimeLimits {
 
   // Returns the limit of the job in the partition: its own or the partition's, cut to its deadline;
   // nullopt = unlimited.
+  static std::optional<base::Duration> limit_of(const Cluster& cluster, const Job& job,
+                                                PartitionIndex partition, base::Instant now);
   std::optional<base::Duration> limit_of(const Job& job, PartitionIndex partition,
-                                         base::Instant now) const;
+                                         base::Instant now) const {
+    return limit_of(cluster_, job, partition, now);
+  }
   // Returns the limit, cut to the wall time that is left until the job's deadline from its start
   // on, or from `now` if it has not begun: the job cannot run for longer.
   static std::optional<base::Duration> until_deadline(const Job& job,

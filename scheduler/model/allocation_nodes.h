@@ -18,6 +18,12 @@ void for_each_rank(const Cluster& cluster, const Allocation& allocation, const V
   }
 }
 
+inline NodeSet ranks_of(const Cluster& cluster, const Allocation& allocation) {
+  NodeSet ranks = cluster.no_nodes();
+  for_each_rank(cluster, allocation, [&](int rank, const NodeAllocation&) { ranks.set(rank); });
+  return ranks;
+}
+
 // Returns how many nodes of the allocation are in `nodes`.
 inline int count_nodes_in(const Cluster& cluster, const Allocation& allocation,
                           const NodeSet& nodes) {

@@ -9,13 +9,16 @@
 #include <variant>
 #include <vector>
 
+#include "scheduler/limits/time_limits.h"
+
 namespace sched {
 
 // The memory of one pass.
 struct MainPass::State {
-  State(const NodeGroups& groups, const Cluster& cluster, const JobQueue& queue, base::Instant at)
+  State(const NodeGroups& groups, const Cluster& cluster, const JobBooks& books,
+        const JobQueue& queue, base::Instant at)
       : now{at},
-        available{cluster, groups.up()},
+        available{cluster, groups.up(), books, at},
         failed(static_cast<std::size_t>(cluster.partition_slots()), false),
         tested_in(failed.size(), 0),
         failed_by(failed.size()),
@@ -26,7 +29,6 @@ struct MainPass::State {
 
   // The claimant will be reached, whatever fails before it.
   void expect_claimant(const Job& job) {
-    available.add_claim(job);
     claimants.insert(job.id);
     claimants_left += static_cast<int>(job.queued.in.size());
   }
@@ -86,7 +88,7 @@ bool MainPass::run(base::Instant now, std::optional<int> depth) {
   // Without a change since a pass that went to the end of the queue, this one would decide the
   // same.
   if (passed_version_ == version && now < passed_until_ && !depth) return false;
-  State pass{groups_, cluster_, admission_.queue(), now};
+  State pass{groups_, cluster_, books_, admission_.queue(), now};
   for (const JobId id : books_.claimants()) pass.expect_claimant(*books_.find(id));
   bool complete = true;
   books_.begin_pass();
@@ -166,8 +168,14 @@ void MainPass::try_record(State& pass, const QueueRecord& record) {
     return books_.set_reason(job, refusal->reason, std::move(refusal->message));
   }
   // 8 and 9. Are enough nodes left, and does it fit there?
-  StartAttempt::Answer answer =
-      attempt_.run(job, partition, pass.available.view(job, partition), pass.now);
+  const auto try_for = [&](std::optional<base::Duration> length) {
+    return attempt_.run(job, partition, pass.available.view(job, partition, length), pass.now);
+  };
+  StartAttempt::Answer answer = try_for(TimeLimits::limit_of(cluster_, job, partition, pass.now));
+  // No victims end for nodes on which the job would have to be over soon.
+  if (std::holds_alternative<NeedsVictims>(answer.verdict) && !books_.claimants().empty()) {
+    answer = try_for(std::nullopt);
+  }
   pass.valid_until = std::min(pass.valid_until, answer.valid_until);
   std::visit([&](auto& verdict) { on(pass, job, partition, std::move(verdict)); }, answer.verdict);
   if (!job.pending()) return;
@@ -192,7 +200,7 @@ void MainPass::on(State& pass, Job& job, PartitionIndex partition, Fits verdict)
   pass.stopped = !actions_.may_start(job);
   if (pass.stopped) return;
   actions_.start(job, partition, std::move(verdict));
-  pass.available.drop_claim(job);
+  pass.available.claims_changed();
   ++pass.started;
   if (pass.has_failed_a_partition(job.id)) pass.blocker_started = true;
   note_done(pass, job);
@@ -211,7 +219,7 @@ void MainPass::on(State& pass, Job& job, PartitionIndex partition, NeedsVictims 
     if (pass.stopped) return;
     actions_.preempt_for(job, std::move(verdict));
     // Jobs behind must not take the nodes that the victims leave (P14).
-    if (job.claim) pass.available.add_claim(job);
+    pass.available.claims_changed();
   }
   pass.preempting.insert(job.id);
   books_.set_reason(job, Reason::kResources,

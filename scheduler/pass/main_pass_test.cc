@@ -140,6 +140,39 @@ TEST(MainPass, APreemptorClaimsTheNodesOnceAndKeepsThemUntilTheClaimEnds) {
   EXPECT_EQ(world.after_pass(at(62)), "1 runs abcd, 2 Resources");
 }
 
+// 5 has claimed all nodes for when its victim, 9, is gone from a. Jobs ahead of it have b to d
+// until then, if they are over in time.
+TEST(MainPass, ClaimedNodesAreForJobsThatAreOverInTime) {
+  Configuration configuration = preempting_tiers();
+  configuration.partitions.push_back(PassWorld::closed("other", "abcd", 2));
+  PassWorld world{configuration};
+  Job& victim = world.run(9, "a", "low");
+  Job& claimant = world.submit(5, 4, "high");
+  Allocation claim;
+  for (const char* name : {"a", "b", "c", "d"}) {
+    claim.nodes.push_back({.node = world.cluster.find_node(name).value()});
+  }
+  const ClusterParameters& parameters = world.cluster.parameters();
+  world.books.set_claim(claimant, std::move(claim),
+                        at(600) + parameters.kill_wait + parameters.message_timeout);
+  world.books.set_ending(victim, Ending{.final_state = JobState::kPreempted,
+                                        .verdict = EndingVerdict::kPreempted,
+                                        .grace_end = at(600),
+                                        .preemptor = claimant.id});
+  const auto submit = [&](std::int64_t id, int nodes, double limit) -> Job& {
+    JobRequest request = job(id, nodes, "other");
+    request.time_limit = seconds(limit);
+    return world.submit(request);
+  };
+  Job& brief = submit(1, 1, 300);
+  world.after_pass(at(1));
+  EXPECT_EQ(world.letters(brief.allocation), "b");
+  Job& too_long = submit(2, 1, 900);
+  world.after_pass(at(2));
+  EXPECT_TRUE(too_long.pending());
+  EXPECT_FALSE(too_long.claim);
+}
+
 // A job before the preemptor waits for nodes that are claimed, and fails the partition for it.
 TEST(MainPass, AJobWithAClaimIsReachedThoughItsPartitionHasFailed) {
   PassWorld world{preempting_tiers()};
