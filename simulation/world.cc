@@ -640,14 +640,15 @@ void World::let_tasks_go(const json& job) {
   if (is_held && !was_let_go) {
     return ask_of_tasks(job, {{"tasks", all}, {"hold", false}, {"suspend", false}});
   }
-  const json array = job.value("status", json::object()).value("array", json::object());
-  for (const json& task : array.value("tasks", json::array())) {
-    const int number = task.value("task", 0);
-    if (task.contains("held")) {
+  const auto stored = kube::decode<kube::Job>(job);
+  if (!stored.ok() || !stored->status.array) return;
+  for (const kube::ArrayTask& task : stored->status.array->tasks) {
+    const int number = task.task;
+    if (task.held) {
       return ask_of_tasks(job, {{"tasks", std::to_string(number)},
                                 {"releaseRequest", static_cast<std::int64_t>(now_.count())}});
     }
-    if (task.value("reason", "") != "DependencyNeverSatisfied") continue;
+    if (task.reason != "DependencyNeverSatisfied") continue;
     const std::string title = name + "_" + std::to_string(number);
     ++tally_.faults["user: cancel a task that waits in vain"];
     ledger_.user_ends(title);
