@@ -190,6 +190,21 @@ bool is_told_of(const CommitGate& gate, const JobRecord& job, const JobRecord& o
   });
 }
 
+// Calls may_end_wait(record) for the job and its array, which wait for jobs that have ended (rule
+// 5), and may_pass(id) for each job whose commit comes first (rule 4), until one returns false.
+// Returns whether none did.
+template <typename Record, typename MayEndWait, typename MayPass>
+bool all_awaited(const JobBook& jobs, Record& job, const MayEndWait& may_end_wait,
+                 const MayPass& may_pass) {
+  JobRecord* const array = job.task ? &jobs.array_of(job) : nullptr;
+  if (!may_end_wait(job) || (array != nullptr && !may_end_wait(*array))) return false;
+  // A job that ends by preemption waits for the one that preempts it, and so does what starts in
+  // its place.
+  if (job.start.commit_after && !may_pass(*job.start.commit_after)) return false;
+  const bool takes_a_place = array != nullptr && has_start_to_store(job) && array->has_throttle();
+  return !takes_a_place || std::ranges::all_of(array->array->ends_for, may_pass);
+}
+
 }  // namespace
 
 void StatusPublisher::take_marked() {
@@ -240,27 +255,22 @@ bool StatusPublisher::is_told_of_ends(JobRecord& job) {
   return true;
 }
 
-// The same without regard to the write of its array that may be under way.
+// The same without regard to the write of its array that may be under way. Once the commit of a
+// preemptor is stored the question is settled for good, whatever is marked for it later.
 bool StatusPublisher::may_say_now(JobRecord& job, base::Instant now) {
   if (!job.status.may_write(now)) return false;
   // A task that starts waits for its number (Wishes).
   if (waits_for_number(job)) return false;
-  // The ends of the jobs that it waited for come first (rule 5).
-  if (!is_told_of_ends(job)) return false;
-  if (job.task && !is_told_of_ends(jobs_.array_of(job))) return false;
-  // An ending by preemption waits for the commit of the job that preempts (CommitGate, rule 4), and
-  // so does what starts in its place. Once that is stored the question is settled for good,
-  // whatever is marked for the preemptor later.
-  if (job.start.commit_after) {
-    if (!may_say_before(*job.start.commit_after, job)) return false;
-    job.start.commit_after.reset();
+  const auto committed = [this](sched::JobId preemptor) { return is_committed(preemptor); };
+  if (job.start.commit_after && committed(*job.start.commit_after)) job.start.commit_after.reset();
+  if (job.task && has_start_to_store(job)) {
+    std::erase_if(jobs_.array_of(job).array->ends_for, committed);
   }
-  if (!job.task || !has_start_to_store(job)) return true;
-  JobRecord& array = jobs_.array_of(job);
-  if (!array.has_throttle()) return true;
-  std::erase_if(array.array->ends_for, [&](sched::JobId id) { return is_committed(id); });
-  return std::ranges::all_of(array.array->ends_for,
-                             [&](sched::JobId id) { return may_say_before(id, job); });
+  const bool may_say = all_awaited(
+      jobs_, job, [this](JobRecord& waiting) { return is_told_of_ends(waiting); },
+      [&](sched::JobId preemptor) { return may_say_before(preemptor, job); });
+  if (may_say) job.start.commit_after.reset();
+  return may_say;
 }
 
 bool StatusPublisher::is_committed(sched::JobId preemptor) {
@@ -274,7 +284,6 @@ bool StatusPublisher::may_say_before(sched::JobId preemptor, const JobRecord& jo
          (has_start_to_store(job) && waits_for(*jobs_.find(preemptor), job));
 }
 
-// Follows what each waits for: the lines of may_say_now().
 bool StatusPublisher::waits_for(const JobRecord& job, const JobRecord& awaited) {
   std::set<const JobRecord*> seen{&job};
   std::vector<const JobRecord*> ahead{&job};
@@ -283,6 +292,7 @@ bool StatusPublisher::waits_for(const JobRecord& job, const JobRecord& awaited) 
   };
   const auto add_uncommitted = [&](sched::JobId id) {
     if (!is_committed(id)) add(jobs_.find(id));
+    return true;
   };
   const auto add_ends = [&](const JobRecord& waiting) {
     for (const sched::JobId id : waiting.commit_after_ends) {
@@ -294,17 +304,12 @@ bool StatusPublisher::waits_for(const JobRecord& job, const JobRecord& awaited) 
         if (!is_told_of_task(gate_, waiting, *other, *task)) add(task);
       }
     }
+    return true;
   };
   while (!ahead.empty() && !seen.contains(&awaited)) {
     const JobRecord& next = *ahead.back();
     ahead.pop_back();
-    add_ends(next);
-    if (next.start.commit_after) add_uncommitted(*next.start.commit_after);
-    if (!next.task) continue;
-    const JobRecord& array = jobs_.array_of(next);
-    add_ends(array);
-    if (!has_start_to_store(next) || !array.has_throttle()) continue;
-    for (const sched::JobId id : array.array->ends_for) add_uncommitted(id);
+    all_awaited(jobs_, next, add_ends, add_uncommitted);
   }
   return seen.contains(&awaited);
 }
