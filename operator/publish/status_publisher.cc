@@ -190,6 +190,12 @@ bool is_told_of(const CommitGate& gate, const JobRecord& job, const JobRecord& o
   });
 }
 
+// Returns true if the claim, or the readiness, of the job is stored, or it is gone.
+bool is_committed(JobBook& jobs, const CommitGate& gate, sched::JobId preemptor) {
+  const JobRecord* first = jobs.find(preemptor);
+  return first == nullptr || gate.may_write_ending(first->uid);
+}
+
 // Calls may_end_wait(record) for the job and its array, which wait for jobs that have ended (rule
 // 5), and may_pass(id) for each job whose commit comes first (rule 4), until one returns false.
 // Returns whether none did.
@@ -274,8 +280,7 @@ bool StatusPublisher::may_say_now(JobRecord& job, base::Instant now) {
 }
 
 bool StatusPublisher::is_committed(sched::JobId preemptor) {
-  const JobRecord* first = jobs_.find(preemptor);
-  return first == nullptr || gate_.may_write_ending(first->uid);
+  return control::is_committed(jobs_, gate_, preemptor);
 }
 
 // A start and its end may be one write, which comes first if the preemptor waits for that start.
@@ -503,6 +508,10 @@ std::vector<Effect> StatusPublisher::due_informing_jobs(base::Instant now, std::
 base::Instant StatusPublisher::next_due(base::Instant now) const {
   base::Instant due = base::kNever;
   const auto earlier = [&](base::Instant at) { due = std::min(due, at); };
+  const auto awaits_no_end = [](const JobRecord& job) { return job.commit_after_ends.empty(); };
+  const auto is_stored = [this](sched::JobId id) {
+    return control::is_committed(jobs_, gate_, id);
+  };
   const auto look_at = [&](const std::string& uid) {
     const JobRecord* job = jobs_.peek(uid);
     if (job == nullptr) return;
@@ -516,9 +525,7 @@ base::Instant StatusPublisher::next_due(base::Instant now) const {
       earlier(jobs_.array_of(*job).status.due());
     } else if (rests_until(*job) > now) {
       earlier(rests_until(*job));
-    } else if (!job->start.commit_after && job->commit_after_ends.empty() &&
-               (!job->task || jobs_.array_of(*job).commit_after_ends.empty()) &&
-               !waits_for_number(*job)) {
+    } else if (!waits_for_number(*job) && all_awaited(jobs_, *job, awaits_no_end, is_stored)) {
       earlier(now);  // it was marked after the statuses had been looked at
     }
   };

@@ -235,7 +235,9 @@ struct ThrottledArrayTest : StatusPublisherTest {
 TEST_F(ThrottledArrayTest, WhatStartsInThePlaceOfAPreemptedTaskIsWrittenWithItsEnd) {
   EXPECT_EQ(due(), "urgent:claim");
   EXPECT_EQ(due(), "");
+  EXPECT_EQ(statuses.next_due(now), base::kNever) << "the answer will tell";
   stored(preemptor);
+  EXPECT_EQ(statuses.next_due(now), now);
   EXPECT_EQ(due(), "sweep:ending");
   EXPECT_EQ(tasks_with_nodes(), "1");
 }
