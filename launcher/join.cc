@@ -170,10 +170,11 @@ class Join {
     }
     while (read_output(kOutput) || read_output(kErrorOutput)) {
     }
-    (void)write_all(STDOUT_FILENO, to_say_);
     int status = 0;
     while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
     }
+    say(slurm::RemoteKind::kEnd, std::to_string(shell_code(status)));
+    (void)write_all(STDOUT_FILENO, to_say_);
     return shell_code(status);
   }
 
@@ -209,6 +210,7 @@ class Join {
       case slurm::RemoteKind::kOutput:
       case slurm::RemoteKind::kErrorOutput:
       case slurm::RemoteKind::kHold:
+      case slurm::RemoteKind::kEnd:
         return;  // this program's own
     }
   }

@@ -78,6 +78,7 @@ class Started {
         if (message->kind == RemoteKind::kOutput) out += message->text;
         if (message->kind == RemoteKind::kErrorOutput) err += message->text;
         if (message->kind == RemoteKind::kHold) holds = message->text == "1";
+        if (message->kind == RemoteKind::kEnd) exit_code = message->text;
         has_begun = true;
       }
       EXPECT_FALSE(reader_.is_broken());
@@ -94,7 +95,7 @@ class Started {
     return shell_code(status);
   }
 
-  std::string out, err;
+  std::string out, err, exit_code;
   bool holds = false;
   bool has_begun = false;  // it has said something
   bool has_ended = false;
@@ -161,6 +162,7 @@ TEST_F(Join, PassesInputOutputAndErrorsOn) {
   ASSERT_TRUE(join->hear_its_end());
   EXPECT_EQ(join->out, "typed\n");
   EXPECT_EQ(join->err, "late\nsrun: error: n1: task 0: Exited with exit code 3\n");
+  EXPECT_EQ(join->exit_code, "3") << "without it a connection that was lost could pass for an end";
 }
 
 // A caller knows by the first word whether its signals reach srun: one in a pod that stands

@@ -6,7 +6,7 @@ namespace slurm {
 namespace {
 
 constexpr std::size_t kHeadBytes = 5;
-constexpr std::string_view kKinds = "VAEDRIZSTNOFH";
+constexpr std::string_view kKinds = "VAEDRIZSTNOFHX";
 constexpr unsigned kByteBits = 8;
 
 }  // namespace

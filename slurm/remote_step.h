@@ -16,7 +16,7 @@ namespace slurm {
 
 inline constexpr std::size_t kRemoteBytesMax = 1U << 20U;  // of one
 // Counts on when one end cannot understand the other as it was.
-inline constexpr std::string_view kRemoteVersion = "1";
+inline constexpr std::string_view kRemoteVersion = "2";
 
 enum class RemoteKind : char {
   kVersion = 'V',    // the first
@@ -33,6 +33,7 @@ enum class RemoteKind : char {
   kOutput = 'O',
   kErrorOutput = 'F',
   kHold = 'H',  // "1": no more kInput; "0": go on
+  kEnd = 'X',   // the last: srun's exit code
 };
 
 struct RemoteMessage {

@@ -10,7 +10,8 @@ TEST(RemoteStep, ReadsWhatWasWrittenInPiecesOfAnySize) {
                                     {RemoteKind::kVariable, "A=line\nbreak"},
                                     {RemoteKind::kRun},
                                     {RemoteKind::kInput, std::string(70'000, '\0')},
-                                    {RemoteKind::kInputEnd}};
+                                    {RemoteKind::kInputEnd},
+                                    {RemoteKind::kEnd, "0"}};
   std::string bytes;
   for (const RemoteMessage& message : messages) bytes += encode(message);
   for (const std::size_t piece : {std::size_t{1}, std::size_t{7}, bytes.size()}) {

@@ -218,11 +218,14 @@ class StepCaller final : public kube::ExecCaller {
       }
     }
   }
+  // True: its exit code has come.
+  bool has_ended() const { return has_ended_; }
   bool is_of_another_version() const { return reader_.is_broken(); }
   bool was_interrupted(int code) const { return interrupts_ > 1 && code == kExitInterrupted; }
 
  private:
   void hear(const slurm::RemoteMessage& message) {
+    if (message.kind == slurm::RemoteKind::kEnd) has_ended_ = true;
     if (message.kind == slurm::RemoteKind::kHold) is_held_ = message.text == "1";
     if (message.kind == slurm::RemoteKind::kOutput) output_.add(STDOUT_FILENO, message.text);
     if (message.kind != slurm::RemoteKind::kErrorOutput) return;
@@ -262,6 +265,7 @@ class StepCaller final : public kube::ExecCaller {
   bool has_input_;
   bool is_held_ = false;    // the tasks have enough
   bool has_begun_ = false;  // the other end runs, and has said so
+  bool has_ended_ = false;
   int interrupts_ = 0;
   int ends_ = 0;
 };
@@ -411,6 +415,11 @@ base::Result<StepEnd> run_step(const Session& session, const kube::Pod& pod, con
                            ": its kubegang-launcher is of another version than this program"};
   }
   if (!code) return code.error();
+  // An API server that has lost the kubelet says Success, as of a program that has ended.
+  if (*code == 0 && !caller.has_ended()) {
+    return base::Error{base::Code::kUnavailable,
+                       "pod " + pod.metadata.name + ": the connection was lost"};
+  }
   return StepEnd{.code = *code, .was_interrupted = caller.was_interrupted(*code)};
 }
 
