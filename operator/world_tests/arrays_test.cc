@@ -732,10 +732,11 @@ TEST_F(ArrayTest, ACancelOfATaskDuringItsRequeueStands) {
     ASSERT_TRUE(world.run_until([&] { return array(name).counts.running == 2; }, minutes{1}));
     world.run_for(seconds{2});
     json entry{{"tasks", "1"}, {"requeueRequest", 1}};
+    // So there is a time in which the requeue is stored and its pod is still there.
+    world.process().writer().be_slow(world.clock(), seconds{1});
     world.patch_job(name, {{"control", {{"tasks", {entry}}}}});
-    // A millisecond: the requeue has begun, and its pod has its grace time.
-    world.run_for(base::Duration{1'000});
-    ASSERT_TRUE(array(name).tasks.front().ending) << world.log_tail();
+    const auto has_begun = [&] { return array(name).tasks.front().ending.has_value(); };
+    ASSERT_TRUE(world.run_until(has_begun, seconds{10})) << world.log_tail();
     entry["cancel"] = true;
     world.patch_job(name, {{"control", {{"tasks", {entry}}}}});
     if (comes_with_a_leader) world.restart_operator();
