@@ -331,6 +331,8 @@ void Decisions::take_slots(JobRecord& job) {
   // The templates of pods that others have made are not known here.
   job.start.awaits_init = !kube::is_true(job.wanted().conditions, kube::kReady) &&
                           (job.is_adopted() || job.pod_template->init_containers_count > 0);
+  // The pods of a start that is restored may be other ones than those that showed it.
+  job.start.never_frozen = kube::is_true(job.wanted().conditions, kube::kNeverFrozen);
 }
 
 // Timetables of these nodes may have waited for the job's commit point.

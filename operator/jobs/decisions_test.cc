@@ -72,6 +72,16 @@ TEST_F(DecisionsTest, ARequeueForgetsTheStartAndLeavesItsNodes) {
   EXPECT_TRUE(nodes.jobs_on("n1").empty());
 }
 
+// The pod that a webhook gave a probe may be gone before the next leader comes.
+TEST_F(DecisionsTest, AStartThatIsRestoredIsNeverFrozenIfThatIsStored) {
+  JobRecord& job = started();
+  (void)job.set_condition(kube::kNeverFrozen, kube::ConditionStatus::kTrue, "ChangedByWebhook",
+                          "a probe", now);
+  job.clear_start();
+  decisions.take_slots(job);
+  EXPECT_TRUE(job.start.never_frozen);
+}
+
 // The job's pods never ran: it waits again, and that is not a requeue. There is no event for its
 // user either, and the counts of restarts stay.
 TEST_F(DecisionsTest, AStartThatIsRefusedIsNotARequeue) {

@@ -186,8 +186,9 @@ void GangRunner::end_adopted(JobRecord& job, const GangObservation& seen) {
 bool GangRunner::is_out_of_time(JobRecord& job) {
   const auto life = life_before_ready(job, parts_.now);
   const auto view = life ? scheduler_.view(job.id) : std::nullopt;
-  // A suspended job never times out.
-  if (!view || !view->time_limit || view->ending || job.told_suspend) return false;
+  // A suspended job never times out, also while it waits for a row after its resume.
+  const bool is_suspended = view && view->facts->user_suspended;
+  if (!view || !view->time_limit || view->ending || is_suspended) return false;
   // No time passes while none of its containers runs.
   const base::Instant over = life->began + *view->time_limit;
   if (life->ended < over) {

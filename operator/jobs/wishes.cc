@@ -79,6 +79,9 @@ void Wishes::heed(JobRecord& job) {
 // The wishes for its array are sent once for all tasks (tell_commands).
 void Wishes::heed_task(JobRecord& task) {
   if (!task.submitted) return;
+  if (!task.is_allocated() && std::exchange(task.judge_when_free, false)) {
+    take_request_of_array(task);
+  }
   const kube::TaskControl wish = wish_for(parts_.jobs.array_of(task), *task.task);
   if (!task.wanted().observed) task.wanted().observed.emplace();
   kube::JobObserved& observed = *task.wanted().observed;
@@ -101,6 +104,15 @@ void Wishes::heed_task(JobRecord& task) {
     parts_.jobs.mark(task, WriteUrgency::kUrgent);
     scheduler_.tell(sched::Release{task.id});
   }
+}
+
+// The request of its array has changed while the task had nodes, and the scheduler takes only the
+// time limit and the priority of an Update of a job that has some.
+void Wishes::take_request_of_array(JobRecord& task) {
+  sched::JobRequest request = request_of_task(parts_.jobs.array_of(task), *task.task);
+  request.suspend = task.told_suspend;
+  task.request = std::make_shared<const sched::JobRequest>(request);
+  scheduler_.tell(sched::Update{std::move(request)});
 }
 
 // As Slurm, which gives a task a number of its own when it splits it off: the last one keeps that
@@ -328,6 +340,8 @@ void Wishes::tell_update(JobRecord& job, sched::JobRequest request,
     }
     for (const auto& [number, task] : record.tasks) {
       take_terms(*task, request_of_task(job, number));
+      // The rest is for its next start (take_request_of_array).
+      if (task->is_allocated()) task->judge_when_free = true;
     }
   }
   // An Update never takes a hold back, so both directions are sent as events of their own.

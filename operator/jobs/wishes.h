@@ -46,6 +46,7 @@ class Wishes {
  private:
   void judge_later(JobRecord& job);
   void heed_task(JobRecord& task);
+  void take_request_of_array(JobRecord& task);
   void give_number(JobRecord& task);
   void tell_tasks(JobRecord& array);
   void tell_terms(JobRecord& array);

@@ -409,6 +409,12 @@ PatchStatus<kube::Job> StatusPublisher::write(JobRecord& job, base::Instant now,
 void StatusPublisher::gather_tasks(JobRecord& array, base::Instant now) {
   ArrayRecord& record = *array.array;
   show_failed_twins(record, array.wanted().dependency);
+  const bool goes_on = array.submitted && !array.is_final();
+  // Where each task is a job by itself, only its entry says why it waits.
+  if (goes_on && !record.has_rest()) {
+    array.wanted().reason.clear();
+    array.wanted().message.clear();
+  }
   kube::ArrayStatus& shown = array.wanted().array.emplace();
   bool runs = false;
   std::size_t told = 0;
@@ -449,12 +455,8 @@ void StatusPublisher::gather_tasks(JobRecord& array, base::Instant now) {
   shown.counts.waiting = record.all.size() - record.outcomes.ended() - shown.counts.running;
   shown.summary = kube::array_summary(shown.counts);
   if (record.outcomes.ended() > 0) array.wanted().exit_code = record.exit_code;
-  if (array.is_final() || !array.submitted) return;
+  if (!goes_on) return;
   array.wanted().state = runs ? kube::JobState::kRunning : kube::JobState::kPending;
-  if (!record.has_rest()) {
-    array.wanted().reason.clear();
-    array.wanted().message.clear();
-  }
 }
 
 // A new leader learns from its scheduler why each job waits, which mostly is what its predecessor

@@ -294,6 +294,39 @@ TEST_F(ArrayTest, ATaskIsRequeuedByItself) {
   EXPECT_TRUE(restarted) << world.log_tail();
 }
 
+// Each start is judged by the nodes as they are then, also the second one of a task.
+TEST_F(ArrayTest, ATaskThatIsRequeuedStartsOnNoNodeThatWasTaintedMeanwhile) {
+  world.apply(gang_job("sweep", 1, "", tasks("1-2")));
+  world.run_for(seconds{5});
+  const auto taint = [&](const std::string& node, bool is_set) {
+    const json one{{"key", "team"}, {"effect", "NoSchedule"}};
+    const json taints = is_set ? json::array({one}) : json();
+    ASSERT_TRUE(
+        world.client().patch<kube::Node>({"", node}, {{"spec", {{"taints", taints}}}}).ok());
+    world.run_for(seconds{2});
+  };
+  const auto node_of_start = [&](int start) -> std::string {
+    if (start > 1) {
+      const json entry{{"tasks", "1"}, {"requeueRequest", start - 1}};
+      world.patch_job("sweep", {{"control", {{"tasks", {entry}}}}});
+    }
+    const auto has_started = [&] {
+      const kube::ArrayTask first = array("sweep").tasks.front();
+      return first.starts == start && first.allocation.has_value();
+    };
+    EXPECT_TRUE(world.run_until(has_started, minutes{1})) << world.log_tail();
+    const auto allocation = array("sweep").tasks.front().allocation;
+    return allocation ? allocation->hostlist : "";
+  };
+  ASSERT_EQ(node_of_start(1), "n12");
+  taint("n12", true);
+  EXPECT_EQ(node_of_start(2), "n14") << world.log_tail();
+  taint("n12", false);
+  taint("n14", true);
+  EXPECT_EQ(node_of_start(3), "n12") << world.log_tail();
+  expect_no_violations(world);
+}
+
 TEST_F(ArrayTest, ADeletedArrayTakesItsPodsWithIt) {
   world.apply(gang_job("sweep", 1, "", tasks("0-99")));
   world.run_for(seconds{5});
@@ -651,6 +684,22 @@ TEST_F(ArrayTest, ATaskWhoseTwinHasFailedWaitsInVainAfterAChangeOfLeaders) {
   world.run_for(seconds{10});
   EXPECT_EQ(array("second").counts.waiting, 2) << world.log_tail();
   expect_no_violations(world);
+}
+
+// A change of the array makes a job of each task that its user has named. All wait as the array did
+// before, and their entries say so.
+TEST_F(ArrayTest, TasksThatAreAllJobsByThemselvesSayWhyTheyWait) {
+  json more = tasks("0-2");
+  more["dependency"] = {{"terms", {{{"type", "AfterOK"}, {"jobName", "first"}}}}};
+  more["control"] = {{"tasks", {{{"tasks", "0-2"}, {"requeueRequest", 1}}}}};
+  world.apply(gang_job("second", 1, "5s", more));
+  world.run_for(minutes{2});
+  ASSERT_EQ(world.job("second").status.reason, "Dependency") << world.log_tail();
+  world.patch_job("second", {{"schedule", {{"timeLimit", "5m"}}}});
+  world.run_for(minutes{2});
+  const kube::ArrayStatus status = array("second");
+  ASSERT_EQ(status.tasks.size(), 3U) << world.log_tail();
+  for (const kube::ArrayTask& task : status.tasks) EXPECT_EQ(task.reason, "Dependency");
 }
 
 // The first pass of the next leader comes after the holds of single tasks are known.
