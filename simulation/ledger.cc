@@ -200,6 +200,7 @@ void Ledger::sample(std::vector<Node>& nodes, bool operator_is_well) {
   sample_starts(nodes);
   sample_idle();
   sample_idle_nodes(nodes);
+  started_on_.clear();
   // A condition that was not looked at is over: its pod or its node is gone.
   std::erase_if(streaks_, [&](const auto& one) { return !seen_streaks_.contains(one.first); });
 }

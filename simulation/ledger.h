@@ -123,7 +123,6 @@ class Ledger final : public ProgramObserver {
     Time held_at = kNoTime;       // its user holds it since then,
     bool hold_is_heard = false;   // and the operator has heard
     kube::Allocation allocation;  // of that start
-    std::optional<base::Duration> least_limit;  // that its spec ever had
     // For the present start, as stored: which pods have succeeded; and whether the operator has
     // heard of all of them, with no ending stored.
     std::set<int> succeeded;
@@ -260,6 +259,7 @@ class Ledger final : public ProgramObserver {
   StartFacts& facts_of(const Program& program);
   StartFacts happened_to(const JobFacts& facts);
   bool is_of_a_restore(const JobFacts& facts) const;
+  std::optional<base::Duration> least_limit(const JobFacts& facts) const;
   void note_attempt(const JobFacts& facts);
   void check_batch_failure(const std::string& uid, const BatchFacts& facts);
   void on_batch_job(const std::string& type, const nlohmann::json& object);
@@ -325,6 +325,9 @@ class Ledger final : public ProgramObserver {
   std::map<std::string, JobFacts> jobs_;  // by UID; tasks by control::record_key
   // Statuses, by UID, that were found to be the same: as wanted, and as stored.
   std::map<std::string, std::pair<kube::JobStatus, kube::JobStatus>> same_statuses_;
+  // By job UID: the least limit that the spec ever had. A restore of etcd does not undo what was
+  // decided by it.
+  std::map<std::string, base::Duration> least_limits_;
   std::map<std::string, ArrayFacts> arrays_;    // by UID
   std::map<std::string, kube::Job> questions_;  // by UID: those that ask when they would start
   // Tasks that ended well, by job UID and start. A restore of etcd does not undo what programs did.
@@ -357,9 +360,10 @@ class Ledger final : public ProgramObserver {
   std::map<std::string, Time> cordoned_until_;             // by node; Time::max(): it still is
   std::map<std::string, Time> streaks_;
   std::set<std::string> seen_streaks_;
-  bool operator_is_well_ = false;  // at the present sample
-  bool may_be_builtin_ = false;    // schedulerType
-  Time last_start_at_{0};          // of any job
+  bool operator_is_well_ = false;     // at the present sample
+  bool may_be_builtin_ = false;       // schedulerType
+  Time last_start_at_{0};             // of any job
+  std::set<std::string> started_on_;  // nodes of starts since the last sample
   std::set<std::string> ended_by_user_, deleted_by_user_, requeued_by_user_;
   std::map<std::string, std::set<std::string>> fates_;  // by name, of all Jobs that had it
   std::map<std::string, std::string> undone_;  // names of Jobs by UID: a restore took them away

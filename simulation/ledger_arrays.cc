@@ -276,9 +276,9 @@ void Ledger::check_task_end(const JobFacts& facts) {
 void Ledger::check_task_failure(const JobFacts& facts) {
   if (is_of_a_restore(facts)) return;
   const StartFacts happened = happened_to(facts);
+  const std::optional<base::Duration> limit = least_limit(facts);
   const bool is_over_time =
-      facts.least_limit &&
-      now_ - facts.start_at + clock_steps_ + std::chrono::seconds{5} >= *facts.least_limit;
+      limit && now_ - facts.start_at + clock_steps_ + std::chrono::seconds{5} >= *limit;
   const bool may_be_preempted =
       plan_.preempt_mode == "Cancel" || !facts.job.spec.lifecycle.requeue.value_or(true) ||
       is_unsliced(facts.job.metadata.uid, facts.job.status.starts.value_or(0));

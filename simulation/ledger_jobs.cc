@@ -92,7 +92,8 @@ void Ledger::on_version(const std::string& uid, kube::Job job) {
   if (fresh || status.starts != before.status.starts) facts.start_at = now_;
   if (status.allocation) facts.allocation = *status.allocation;
   if (const auto limit = facts.job.spec.schedule.time_limit) {
-    facts.least_limit = std::min(*limit, facts.least_limit.value_or(*limit));
+    base::Duration& least = least_limits_.try_emplace(uid, *limit).first->second;
+    least = std::min(least, *limit);
   }
   if (is_final_state(facts.job)) note_attempt(facts);
   const bool ready = kube::is_true(status.conditions, kube::kReady);
@@ -130,6 +131,7 @@ void Ledger::on_version(const std::string& uid, kube::Job job) {
 // A new start is stored: what is known about the one before counts no more.
 void Ledger::on_start(JobFacts& facts) {
   last_start_at_ = now_;
+  started_on_.merge(nodes_of(facts.allocation));
   if (facts.task) check_task_start(facts);
   check_held(facts);
   check_done_again(facts);
@@ -383,7 +385,8 @@ void Ledger::sample_times(std::vector<Node>& nodes) {
       const bool may_run = debugged != debugged_.end() && debugged->second.may_run;
       if (may_run || is_excused(node) || is_ending(program)) unclear.insert(program.job_uid);
       if (node.machine->clock.offset() > kSample) wrong_clock.insert(program.job_uid);
-      if (node.machine->kernel.stands(uid)) continue;
+      // One that the kernel cannot stop runs in the turn of others: that is overlap.
+      if (node.machine->kernel.is_asked_frozen(uid)) continue;
       const auto job = jobs_.find(program.job_uid);
       const bool follows = job != jobs_.end() && job->second.job.spec.completions;
       if (!follows || is_settled(node, program)) going.insert(program.job_uid);

@@ -175,7 +175,9 @@ void Ledger::sample_idle() {
   }
 }
 
-// Returns the nodes that take jobs, and on which there is none.
+// Returns the nodes that take jobs, and on which there is none, nor was since the last sample: a
+// start that is undone at once is seen by no sample, and has taken the nodes for which a plan was
+// made. The next plan comes with the next backfill.interval.
 std::set<std::string> Ledger::idle_nodes(const std::vector<Node>& nodes) const {
   std::set<std::string> idle;
   for (const Node& node : nodes) {
@@ -190,6 +192,7 @@ std::set<std::string> Ledger::idle_nodes(const std::vector<Node>& nodes) const {
     if (!facts.job.status.allocation && !facts.job.status.ending) continue;
     for (const std::string& node : nodes_of(facts.allocation)) idle.erase(node);
   }
+  for (const std::string& node : started_on_) idle.erase(node);
   return idle;
 }
 

@@ -268,6 +268,20 @@ TEST_F(LedgerTest, AJobIsOverItsTimeOnlyWhenItHasRunForThatLong) {
   EXPECT_EQ(finding(), "job job-0 is Timeout after 30000 ms of 60000 ms");
 }
 
+// The end was decided by the limit that the job had then, and is carried out after the restore.
+TEST_F(LedgerTest, AJobIsOverTheTimeThatItHadBeforeARestore) {
+  const std::string job = std::string{paths::kJobs} + "/job-0";
+  write(kube::Method::kPatch, job, {{"spec", {{"schedule", {{"timeLimit", "60s"}}}}}});
+  becomes("Running");
+  now_ += minutes{1};
+  write(kube::Method::kPatch, job + "/status",
+        {{"status", {{"runTime", {{"elapsed", "60s"}, {"asOf", "2026-01-01T00:01:00.000000Z"}}}}}});
+  write(kube::Method::kPatch, job, {{"spec", {{"schedule", {{"timeLimit", "10m"}}}}}});
+  restore(*server_.back_up());
+  becomes("Timeout");
+  EXPECT_EQ(finding(), "");
+}
+
 // Whatever a clock makes of it, a job has not run for longer than there has been time since its
 // start. An operator's clock that was set by a little is followed.
 TEST_F(LedgerTest, AJobIsOverItsTimeOnlyWhenThatHasPassed) {

@@ -162,24 +162,30 @@ void Ledger::check_failure(const JobFacts& facts) {
   }
 }
 
+std::optional<base::Duration> Ledger::least_limit(const JobFacts& facts) const {
+  const auto found = least_limits_.find(facts.job.metadata.uid);
+  return found == least_limits_.end() ? std::nullopt : std::optional{found->second};
+}
+
 // Compared with the least limit that its user ever gave it: one that was raised a moment ago may
 // not be known yet. A job has not run for longer than there has been time since its start, whatever
 // a clock says; an operator's may be followed as far as it was set, and drifts.
 void Ledger::check_timeout(const JobFacts& facts) {
   const kube::Job& job = facts.job;
   const base::Duration ran = job.status.run_time ? job.status.run_time->elapsed : base::Duration{0};
-  if (!facts.least_limit) {
+  const std::optional<base::Duration> limit = least_limit(facts);
+  if (!limit) {
     find("verdict", "job " + title_of(job) + " is Timeout and has no limit");
-  } else if (ran < *facts.least_limit) {
-    find("verdict", "job " + title_of(job) + " is Timeout after " + text_of(ran) + " of " +
-                        text_of(*facts.least_limit));
+  } else if (ran < *limit) {
+    find("verdict",
+         "job " + title_of(job) + " is Timeout after " + text_of(ran) + " of " + text_of(*limit));
   }
-  if (!facts.least_limit || is_of_a_restore(facts)) return;
+  if (!limit || is_of_a_restore(facts)) return;
   ++tally_.looked["verdict in time"];
   const Time passed = now_ - facts.start_at;
-  if (passed + clock_steps_ + kClockSlack < *facts.least_limit) {
+  if (passed + clock_steps_ + kClockSlack < *limit) {
     find("verdict in time", "job " + title_of(job) + " is Timeout " + text_of(passed) +
-                                " after its start, its limit is " + text_of(*facts.least_limit));
+                                " after its start, its limit is " + text_of(*limit));
   }
 }
 

@@ -198,7 +198,7 @@ bool NodeAgent::dies_at_freeze() {
   const Armed armed = *std::exchange(armed_, std::nullopt);
   ++tally_.faults["agent killed at a freeze"];
   armed.supervisor_too ? kill_all(now_ + armed.back_after) : kill_worker();
-  died_at_freeze_ = true;
+  died_at_freeze_ = armed.supervisor_too ? armed.back_after : Time{0};
   return true;
 }
 

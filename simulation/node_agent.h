@@ -39,7 +39,8 @@ class NodeAgent {
   // before.
   void kill_at_first_freeze(bool supervisor_too, Time back_after);
   void disarm() { armed_.reset(); }
-  bool take_died_at_freeze() { return std::exchange(died_at_freeze_, false); }
+  // Returns once for how long it is away if it has died so since the last call.
+  std::optional<Time> take_died_at_freeze() { return std::exchange(died_at_freeze_, std::nullopt); }
   void stop(Time back_at);  // SIGTERM: thaws, and ends; a new one comes
   void power_off();         // with the machine; the journal is on a tmpfs
   void power_on(Time at) { starts_at_ = at; }
@@ -107,7 +108,7 @@ class NodeAgent {
   bool has_journal_ = false;  // this worker has found one of this boot, and undamaged
   std::optional<Time> stopping_back_at_;
   std::optional<Armed> armed_;
-  bool died_at_freeze_ = false;
+  std::optional<Time> died_at_freeze_;
   // Break::kJournalAfterFreeze: what the disk gets later.
   std::optional<std::string> journal_late_;
   Time journal_late_at_ = kNoTime;

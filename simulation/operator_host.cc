@@ -396,7 +396,7 @@ bool OperatorHost::carry_out(control::Effect effect, bool has_looked) {
   // A write that is not sent has no answer either: the process is about to end.
   if (!sent_by_paused && !process_->elector.is_leader()) return true;
   const bool dies = kill_in_ && --*kill_in_ <= 0;
-  if (dies) died_at_write_ = true;
+  if (dies) died_at_write_ = kill_down_for_;
   if (dies && !kill_after_) {
     ++tally_.faults["operator killed before a write"];
     end(now_ + kill_down_for_);

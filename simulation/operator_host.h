@@ -50,8 +50,8 @@ class OperatorHost {
     kill_in_.reset();
     pause_in_.reset();
   }
-  // Returns true once if the process has died at such a write since the last call.
-  bool take_died_at_write() { return std::exchange(died_at_write_, false); }
+  // Returns once for how long it is down if it has died at such a write since the last call.
+  std::optional<Time> take_died_at_write() { return std::exchange(died_at_write_, std::nullopt); }
   // SIGSTOP until then: nothing of the process moves, except the writes that are on the network
   // already. Its Lease runs out meanwhile, and it does not know that when it goes on.
   void pause(Time until);
@@ -120,7 +120,7 @@ class OperatorHost {
   Time write_delay_max_{0};
   std::optional<int> kill_in_;
   bool kill_after_ = false;
-  bool died_at_write_ = false;
+  std::optional<Time> died_at_write_;
   Time kill_down_for_{0};
   std::optional<int> pause_in_;
   bool pause_after_ = false;

@@ -47,6 +47,17 @@ bool is_endless(const JobPlan& plan, const json& job) {
                               : nodes.value("min", 1) == 1;
 }
 
+// Returns true if the job, or a task of the array, waits for that reason.
+bool waits_by(const json& job, const std::string& reason) {
+  const auto stored = kube::decode<kube::Job>(job);
+  if (!stored.ok()) return false;
+  const kube::JobStatus& status = stored->status;
+  return status.reason == reason ||
+         (status.array && std::ranges::any_of(status.array->tasks, [&](const kube::ArrayTask& one) {
+            return one.reason == reason;
+          }));
+}
+
 // Returns how many devices the pod asks for.
 int devices_of(const json& pod) {
   int all = 0;
@@ -364,16 +375,19 @@ void World::step() {
   const auto fault_if = [&](bool happened) {
     if (happened) ledger_.fault();
   };
+  const auto outage_if = [&](std::optional<Time> lasts) {
+    if (lasts) ledger_.fault(*lasts);
+  };
   for (auto& one : operators_) {
     if (one->next() <= now_) one->step();
-    fault_if(one->take_died_at_write());
+    outage_if(one->take_died_at_write());
     fault_if(one->link().take_broke_off());
   }
   for (Node& node : nodes_) {
     if (!node.machine->is_on) continue;
     if (node.kubelet->next() <= now_) node.kubelet->step();
     if (node.agent->next() <= now_) node.agent->step();
-    fault_if(node.agent->take_died_at_freeze());
+    outage_if(node.agent->take_died_at_freeze());
     fault_if(node.agent->link().take_broke_off());
     fault_if(node.kubelet->link().take_broke_off());
   }
@@ -602,9 +616,9 @@ void World::let_go() {
     if (!control.empty()) change["control"] = control;
     // Users do not wait for jobs that can never run or that wait for a job that never comes.
     const json status = job.value("status", json::object());
-    const std::string reason = status.value("reason", "");
-    const bool is_in_vain = reason == "DependencyNeverSatisfied" ||
-                            (reason == "Dependency" && now_ >= plan_.faults_end + kPatience);
+    const bool is_in_vain =
+        status.value("reason", "") == "DependencyNeverSatisfied" ||
+        (waits_by(job, "Dependency") && now_ >= plan_.faults_end + kPatience);
     if (job["spec"].contains("dependency") && status.value("state", "") == "Pending" &&
         is_in_vain) {
       ++tally_.faults["user: take a dependency back"];
