@@ -33,9 +33,8 @@ class RemoteSteps : public Cluster {
                      const std::string& after = "") {
     return std::jthread{
         [this, text = "cd " + stamps_in_ + "; export KUBECONFIG=$PWD/config; " + before +
-                      "./srun -p " + own_partition() + " -J step -D /tmp --image=" + kBusyboxImage +
-                      " " + arguments +
-                      after] { ended_ = run_shell("bash -c 'set -m; " + text + "'"); }};
+                      "./srun -p " + own_partition() + " -J step --image=" + kBusyboxImage + " " +
+                      arguments + after] { ended_ = run_shell("bash -c 'set -m; " + text + "'"); }};
   }
   Output run(const std::string& before, const std::string& arguments,
              const std::string& after = "") {
@@ -70,7 +69,7 @@ class RemoteSteps : public Cluster {
 };
 
 TEST_F(RemoteSteps, EndsWithItsInput) {
-  const Output both = run("printf \"one\\ntwo\\n\" | ", "-N2 -n2 -l cat", " | sort");
+  const Output both = run("printf \"one\\ntwo\\n\" | ", "-N2 -n2 -l cat 2>err", " | sort");
   EXPECT_EQ(both.text, "0: one\n0: two\n1: one\n1: two\n");
   ASSERT_NO_FATAL_FAILURE(wait_until("the job has ended", [&] { return state() == "Completed"; }));
 }
