@@ -187,8 +187,7 @@ bool GangRunner::is_out_of_time(JobRecord& job) {
   const auto life = life_before_ready(job, parts_.now);
   const auto view = life ? scheduler_.view(job.id) : std::nullopt;
   // A suspended job never times out, also while it waits for a row after its resume.
-  const bool is_suspended = view && view->facts->user_suspended;
-  if (!view || !view->time_limit || view->ending || is_suspended) return false;
+  if (!view || !view->time_limit || view->ending || view->facts->user_suspended) return false;
   // No time passes while none of its containers runs.
   const base::Instant over = life->began + *view->time_limit;
   if (life->ended < over) {

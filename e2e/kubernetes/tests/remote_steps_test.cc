@@ -75,7 +75,7 @@ TEST_F(RemoteSteps, EndsWithItsInput) {
 }
 
 TEST_F(RemoteSteps, EndsWithTheCodeOfItsTask) {
-  const Output failed = run("", "sh -c \"echo out; echo err >&2; exit 7\" 2>err", "");
+  const Output failed = run("", "sh -c \"echo out; echo err >&2; exit 7\" 2>err");
   EXPECT_EQ(failed.exit_code, 7) << failed.text;
   EXPECT_EQ(failed.text, "out\n");
   EXPECT_NE(file("err").find("err\n"), std::string::npos) << file("err");
