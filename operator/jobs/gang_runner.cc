@@ -345,7 +345,7 @@ base::Instant GangRunner::turn_for_next_pod(const JobRecord& job) const {
   // kubelet rounds the start of a container down to a second.
   const base::Duration settle = parts_.policy.parameters().settle + std::chrono::seconds{1};
   for (const std::string& node : job.start.nodes) {
-    const kube::NodeTimetableSpec* obeyed = timetables_.stored(node);
+    const auto obeyed = timetables_.stored(node);
     if (obeyed == nullptr) continue;
     const auto turn = next_turn_to_settle_in(*obeyed, job.uid, parts_.now, settle);
     if (turn) return *turn;

@@ -342,7 +342,7 @@ void ControlLoop::take_plans() {
 // Returns true if the stored timetable of one of its nodes lists the job. Cost: their pods.
 bool ControlLoop::is_listed(const JobRecord& job) const {
   return std::ranges::any_of(job.start.nodes, [&](const std::string& node) {
-    const kube::NodeTimetableSpec* stored = timetables_.stored(node);
+    const auto stored = timetables_.stored(node);
     return stored != nullptr &&
            std::ranges::any_of(stored->pods, [&](const kube::TimetablePod& pod) {
              return pod.job_uid == job.object_uid() && pod.task == job.task;

@@ -538,7 +538,7 @@ std::optional<sched::EndedJob> ControlLoop::ended_job(const kube::Job& job) {
 void ControlLoop::restore_unsliced() {
   std::map<std::string, base::Duration> more;  // by UID; of the node where it is longest
   for (const std::string& name : unsliced_.nodes()) {
-    const kube::NodeTimetableSpec* published = timetables_.stored(name);
+    const auto published = timetables_.stored(name);
     for (const std::string& uid : nodes_.jobs_on(name)) {
       const JobRecord* job = jobs_.find(uid);
       if (job == nullptr || published == nullptr) continue;

@@ -12,18 +12,17 @@ constexpr base::Duration kInTime = std::chrono::seconds{1};
 
 }  // namespace
 
-void LateTurns::begin(const std::string& node, const kube::NodeTimetableSpec* stored,
+void LateTurns::begin(const std::string& node,
+                      const std::shared_ptr<const kube::NodeTimetableSpec>& stored,
                       const std::set<std::string>& jobs, base::Instant now,
                       const Sources& sources) {
   const auto [entry, fresh] = nodes_.try_emplace(node);
   if (!fresh) return;
-  std::shared_ptr<const kube::NodeTimetableSpec> table;
-  if (stored != nullptr) table = std::make_shared<const kube::NodeTimetableSpec>(*stored);
   for (const std::string& uid : jobs) {
     const auto run_time = sources.run_time(uid);
     if (!run_time) continue;
     entry->second.insert(uid);
-    jobs_[uid][node] = {now, *run_time, table};
+    jobs_[uid][node] = {now, *run_time, stored};
   }
 }
 

@@ -30,7 +30,7 @@ class LateTurns {
   bool counts_nobody() const { return jobs_.empty(); }
   // From now on another timetable is wanted there than what is stored; null: nothing is. Without
   // effect on a node that is late already. `jobs`: UIDs of those with an allocation there.
-  void begin(const std::string& node, const kube::NodeTimetableSpec* stored,
+  void begin(const std::string& node, const std::shared_ptr<const kube::NodeTimetableSpec>& stored,
              const std::set<std::string>& jobs, base::Instant now, const Sources& sources);
   // Another timetable is stored there now, or the stored one is wanted.
   void end(const std::string& node, base::Instant now, const Sources& sources);

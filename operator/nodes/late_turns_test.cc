@@ -32,7 +32,8 @@ class LateTurnsTest : public testing::Test {
                 }};
   }
   void begin(const std::string& node) {
-    late_.begin(node, &stored_, {"on", "half", "new"}, kWanted, sources());
+    late_.begin(node, std::make_shared<const kube::NodeTimetableSpec>(stored_),
+                {"on", "half", "new"}, kWanted, sources());
   }
   void end(const std::string& node, seconds at) { late_.end(node, kWanted + at, sources()); }
 

@@ -93,6 +93,8 @@ class Mirror {
   const std::string& uid() const { return uid_; }
   const std::string& version() const { return version_; }
   const Value& stored() const { return *stored_; }
+  // The same, and stays as it is when something else is stored.
+  const std::shared_ptr<const Value>& shared_stored() const { return stored_; }
   bool exists() const { return exists_; }
   // Returns true if `object` (of a watch) is newer than the known one; only then saw() takes it.
   bool is_news(const T& object) const {

@@ -315,10 +315,11 @@ bool TimetablePublisher::is_published(const std::string& node) const {
   return mirror.urgency() == WriteUrgency::kClean && !mirror.is_in_flight();
 }
 
-const kube::NodeTimetableSpec* TimetablePublisher::stored(const std::string& node) const {
+std::shared_ptr<const kube::NodeTimetableSpec> TimetablePublisher::stored(
+    const std::string& node) const {
   const auto found = tables_.find(node);
   if (found == tables_.end() || !found->second.mirror.exists()) return nullptr;
-  return &found->second.mirror.stored();
+  return found->second.mirror.shared_stored();
 }
 
 }  // namespace control

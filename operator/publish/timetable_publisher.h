@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -85,7 +86,7 @@ class TimetablePublisher {
   // last call.
   std::set<std::string> take_turned() { return std::exchange(turned_, {}); }
   // Null: nothing is.
-  const kube::NodeTimetableSpec* stored(const std::string& node) const;
+  std::shared_ptr<const kube::NodeTimetableSpec> stored(const std::string& node) const;
   // Calls action(node, spec) for each that is stored.
   template <typename Action>
   void for_each_stored(Action action) const {
