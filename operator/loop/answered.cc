@@ -131,7 +131,7 @@ void ControlLoop::answered(TimetablePut&& outcome) {
   const std::string node = outcome.node;
   const WriteEnd end = timetables_.answered(std::move(outcome), now_);
   count_end(end);
-  if (end == WriteEnd::kStored) late_.end(node, now_, late_sources());
+  if (end == WriteEnd::kStored) late_.end(node, now_, run_time_sources());
   // Something else may be wanted by now.
   note_late_table(node);
   for (const std::string& uid : nodes_.jobs_on(node)) jobs_.touch(uid);

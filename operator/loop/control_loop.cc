@@ -61,7 +61,7 @@ base::Instant ControlLoop::step() {
   if (ended_) return base::kNever;
   // 2. Handle what became due.
   jobs_.fire_timers();
-  unsliced_.count(now_, unsliced_sources());
+  unsliced_.count(now_, run_time_sources());
   (void)scheduler_.wake();
   // 3. Work out what follows. A pass at once if one is due after that: a job that may start when
   // it is submitted is never written as pending, and no pod of it is tried.
@@ -128,7 +128,7 @@ void ControlLoop::reconcile_until_quiet() {
       if (!unsliced_.counts_nobody()) {
         if (const JobRecord* job = jobs_.peek(uid)) count_unsliced(*job);
       }
-      if (!late_.counts_nobody()) late_.count_job(uid, now_, late_sources());
+      if (!late_.counts_nobody()) late_.count_job(uid, now_, run_time_sources());
       // A job that ended in this round may have been forgotten by another one's reconciliation.
       if (JobRecord* job = jobs_.peek(uid)) reconcile(*job);
       note_change(uid);

@@ -187,9 +187,8 @@ class ControlLoop {
   // Note how the node, or all nodes, slice.
   void note_slicing(const std::string& node);
   void note_slicing();
-  UnslicedTime::Sources unsliced_sources();
+  UnslicedTime::Sources run_time_sources();
   void count_unsliced(const JobRecord& job);
-  LateTurns::Sources late_sources();
   void note_late_table(const std::string& node);
   void take_plans();
   bool is_listed(const JobRecord& job) const;

@@ -283,7 +283,7 @@ void ControlLoop::note_slicing() {
 
 // Time in which an agent did not switch is time in which all jobs of its node ran. It is added to
 // their run times, so that a job cannot outlive its limit on a node whose agent is dead.
-UnslicedTime::Sources ControlLoop::unsliced_sources() {
+UnslicedTime::Sources ControlLoop::run_time_sources() {
   UnslicedTime::Sources sources;
   sources.jobs_on = [this](const std::string& node) -> const std::set<std::string>& {
     return nodes_.jobs_on(node);
@@ -301,24 +301,19 @@ UnslicedTime::Sources ControlLoop::unsliced_sources() {
   return sources;
 }
 
-LateTurns::Sources ControlLoop::late_sources() {
-  UnslicedTime::Sources sources = unsliced_sources();
-  return {.run_time = std::move(sources.run_time), .ran = std::move(sources.ran)};
-}
-
 // Called when what is wanted of the node may have changed, or what is stored.
 void ControlLoop::note_late_table(const std::string& node) {
   if (timetables_.is_published(node) || !nodes_.knows(node)) {
-    late_.end(node, now_, late_sources());
+    late_.end(node, now_, run_time_sources());
   } else {
-    late_.begin(node, timetables_.stored(node), nodes_.jobs_on(node), now_, late_sources());
+    late_.begin(node, timetables_.stored(node), now_, run_time_sources());
   }
 }
 
 void ControlLoop::count_unsliced(const JobRecord& job) {
   const bool is_there = std::any_of(job.start.nodes.begin(), job.start.nodes.end(),
                                     [this](const auto& node) { return !unsliced_.slices(node); });
-  unsliced_.count_job(job.uid, is_there, now_, unsliced_sources());
+  unsliced_.count_job(job.uid, is_there, now_, run_time_sources());
 }
 
 // Hands what the scheduler has planned since the last call to the part that writes timetables.

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "operator/nodes/unsliced_time.h"
-
 namespace control {
 namespace {
 
@@ -14,11 +12,10 @@ constexpr base::Duration kInTime = std::chrono::seconds{1};
 
 void LateTurns::begin(const std::string& node,
                       const std::shared_ptr<const kube::NodeTimetableSpec>& stored,
-                      const std::set<std::string>& jobs, base::Instant now,
-                      const Sources& sources) {
+                      base::Instant now, const Sources& sources) {
   const auto [entry, fresh] = nodes_.try_emplace(node);
   if (!fresh) return;
-  for (const std::string& uid : jobs) {
+  for (const std::string& uid : sources.jobs_on(node)) {
     const auto run_time = sources.run_time(uid);
     if (!run_time) continue;
     entry->second.insert(uid);

@@ -4,34 +4,27 @@
 // counts.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <set>
 #include <string>
 
 #include "api/node_timetable.h"
 #include "base/time.h"
+#include "operator/nodes/unsliced_time.h"
 
 namespace control {
 
 // Belongs to the loop's thread. Cost of begin() and end(): the jobs of the node.
 class LateTurns {
  public:
-  struct Sources {
-    // By the scheduler's clock; nullopt before the job is ready and once its end is decided.
-    std::function<std::optional<base::Duration>(const std::string& uid)> run_time;
-    // The job ran longer than the scheduler knows, by `more`. May end jobs.
-    std::function<void(const std::string& uid, base::Duration more)> ran;
-  };
+  using Sources = UnslicedTime::Sources;
 
-  bool is_late(const std::string& node) const { return nodes_.contains(node); }
   bool counts_nobody() const { return jobs_.empty(); }
   // From now on another timetable is wanted there than what is stored; null: nothing is. Without
-  // effect on a node that is late already. `jobs`: UIDs of those with an allocation there.
+  // effect on a node that is late already.
   void begin(const std::string& node, const std::shared_ptr<const kube::NodeTimetableSpec>& stored,
-             const std::set<std::string>& jobs, base::Instant now, const Sources& sources);
+             base::Instant now, const Sources& sources);
   // Another timetable is stored there now, or the stored one is wanted.
   void end(const std::string& node, base::Instant now, const Sources& sources);
   // Counts one job up to now: before something that may end it.
