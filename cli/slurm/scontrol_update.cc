@@ -55,6 +55,7 @@ base::Error unsupported(const KeyValue& change) {
 struct JobChange {
   kube::Job job;
   base::Instant now{};
+  std::string_view field{};  // that is being set
 };
 
 base::Status set_time_limit(JobChange& change, const std::string& text) {
@@ -123,9 +124,14 @@ base::Status set_count(std::optional<std::int32_t>& field, std::string_view name
   return {};
 }
 
-base::Status set_cpus_of_node(JobChange& change, const std::string& text) {
-  return set_count(change.job.spec.placement.min_cpus_per_node, "MinCPUsNode", text);
+template <auto kGroup, auto kMember>
+base::Status set_count_in(JobChange& change, const std::string& text) {
+  return set_count((change.job.spec.*kGroup).*kMember, change.field, text);
 }
+template <auto kMember>
+constexpr auto set_resource = set_count_in<&kube::JobSpec::resources, kMember>;
+template <auto kMember>
+constexpr auto set_placement = set_count_in<&kube::JobSpec::placement, kMember>;
 
 base::Status set_disk(JobChange& change, const std::string& text) {
   constexpr std::int64_t kMiB = 1 << 20;
@@ -256,10 +262,7 @@ constexpr std::array kJobFields = {
              }},
     JobField{"NumNodes", Until::kStart, set_nodes},
     JobField{"ReqNodes", Until::kStart, set_nodes},
-    JobField{"NumTasks", Until::kStart,
-             [](JobChange& c, const std::string& text) {
-               return set_count(c.job.spec.resources.tasks, "NumTasks", text);
-             }},
+    JobField{"NumTasks", Until::kStart, set_resource<&kube::JobResources::tasks>},
     JobField{"MinMemoryCPU", Until::kStart,
              [](JobChange& c, const std::string& text) {
                kube::JobResources& r = c.job.spec.resources;
@@ -270,30 +273,15 @@ constexpr std::array kJobFields = {
                kube::JobResources& r = c.job.spec.resources;
                return set_memory(r.memory_per_node, r.memory_per_cpu, text);
              }},
-    JobField{"MinCPUsNode", Until::kStart, set_cpus_of_node},
-    JobField{"MinCPUs", Until::kStart, set_cpus_of_node},
-    JobField{"CPUsPerTask", Until::kStart,
-             [](JobChange& c, const std::string& text) {
-               return set_count(c.job.spec.resources.cpus_per_task, "CPUsPerTask", text);
-             }},
-    JobField{"TasksPerNode", Until::kStart,
-             [](JobChange& c, const std::string& text) {
-               return set_count(c.job.spec.resources.tasks_per_node, "TasksPerNode", text);
-             }},
+    JobField{"MinCPUsNode", Until::kStart, set_placement<&kube::JobPlacement::min_cpus_per_node>},
+    JobField{"MinCPUs", Until::kStart, set_placement<&kube::JobPlacement::min_cpus_per_node>},
+    JobField{"CPUsPerTask", Until::kStart, set_resource<&kube::JobResources::cpus_per_task>},
+    JobField{"TasksPerNode", Until::kStart, set_resource<&kube::JobResources::tasks_per_node>},
     JobField{"MinTmpDiskNode", Until::kStart, set_disk},
     JobField{"MinTmpDisk", Until::kStart, set_disk},
-    JobField{"ReqSockets", Until::kStart,
-             [](JobChange& c, const std::string& text) {
-               return set_count(c.job.spec.placement.sockets_per_node, "ReqSockets", text);
-             }},
-    JobField{"ReqCores", Until::kStart,
-             [](JobChange& c, const std::string& text) {
-               return set_count(c.job.spec.placement.cores_per_socket, "ReqCores", text);
-             }},
-    JobField{"ReqThreads", Until::kStart,
-             [](JobChange& c, const std::string& text) {
-               return set_count(c.job.spec.placement.threads_per_core, "ReqThreads", text);
-             }},
+    JobField{"ReqSockets", Until::kStart, set_placement<&kube::JobPlacement::sockets_per_node>},
+    JobField{"ReqCores", Until::kStart, set_placement<&kube::JobPlacement::cores_per_socket>},
+    JobField{"ReqThreads", Until::kStart, set_placement<&kube::JobPlacement::threads_per_core>},
     JobField{"Features", Until::kStart,
              [](JobChange& c, const std::string& text) -> base::Status {
                auto& constraint = c.job.spec.placement.constraint;
@@ -482,6 +470,7 @@ base::Status apply_to_job(std::span<const KeyValue> changes, JobChange& change) 
       return base::invalid_argument(is_size ? "Requested operation not supported on this system"
                                             : "Job is no longer pending execution");
     }
+    change.field = field->name;
     if (const base::Status set = field->set(change, each.value); !set) return set;
   }
   return {};
