@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "scheduler/limits/limit_scope.h"
+#include "scheduler/model/asked_product.h"
 
 namespace sched {
 namespace {
@@ -38,8 +39,7 @@ NodeCounts node_counts(const Cluster& cluster, const JobRequest& request,
   if (!(qos && qos->partition_min_nodes)) counts.min = std::max(counts.min, config.min_nodes);
   // Tasks per node ask for at least this many nodes (R4.23).
   if (request.tasks && request.tasks_per_node) {
-    const int per_node = *request.tasks_per_node;
-    counts.min = std::max(counts.min, (*request.tasks + per_node - 1) / per_node);
+    counts.min = std::max(counts.min, quotient_up(*request.tasks, *request.tasks_per_node));
   }
   counts.max = request.max_nodes.value_or(kNodesMax);
   if (config.max_nodes && !(qos && qos->partition_max_nodes)) {

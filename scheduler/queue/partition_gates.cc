@@ -172,7 +172,7 @@ MemoryMiB least_memory_per_node(const JobRequest& request, const MemoryRequest& 
   std::int64_t tasks = request.tasks_per_node.value_or(1);
   if (request.tasks) {
     // Even if its tasks are spread over the most nodes that it may have, some node runs this many.
-    tasks = std::max<std::int64_t>(tasks, (*request.tasks + counts.max - 1) / counts.max);
+    tasks = std::max<std::int64_t>(tasks, quotient_up(*request.tasks, counts.max));
   }
   if (request.overcommit) tasks = 1;
   const std::int64_t cpus =
@@ -203,9 +203,8 @@ std::optional<Refusal> memory_per_node(const Entry& entry) {
 // for too much, because no smaller request would help against it.
 using Gate = std::optional<Refusal> (*)(const Entry& entry);
 constexpr Gate kGates[] = {
-    qos_exists,           state_allows,       open_to_user,    open_to_qos,
-    partition_time_limit, limits_on_each_job, partition_nodes, memory_per_node,
-    partition_cpus,
+    qos_exists,         state_allows,    open_to_user,    open_to_qos,    partition_time_limit,
+    limits_on_each_job, partition_nodes, memory_per_node, partition_cpus,
 };
 
 }  // namespace

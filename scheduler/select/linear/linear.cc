@@ -148,8 +148,7 @@ std::optional<Linear::Ranks> Linear::fit(const SelectRequest& request,
 
 // Returns as many of the equal nodes as are needed, and the required ones.
 std::optional<Linear::Ranks> Linear::first_of(const BestFitRequest& question) const {
-  const int of_node = cpus_.cpus(0);
-  const int by_cpus = (question.min_cpus + of_node - 1) / of_node;
+  const int by_cpus = quotient_up(question.min_cpus, cpus_.cpus(0));
   const int wanted = std::max({question.min_nodes, question.req_nodes, by_cpus});
   NodeSet chosen = question.required;
   int count = chosen.count();
@@ -179,8 +178,7 @@ bool Linear::takes_first_nodes(const SelectRequest& request) const {
 // wished for, without working out which other nodes are eligible. REQUIRES: takes_first_nodes(), at
 // least one node.
 std::optional<Linear::Ranks> Linear::first_empty(const SelectRequest& request) const {
-  const int of_node = cpus_.cpus(0);
-  const int by_cpus = (min_cpus(*request.job) + of_node - 1) / of_node;
+  const int by_cpus = quotient_up(min_cpus(*request.job), cpus_.cpus(0));
   const int wanted = std::max({request.min_nodes, request.req_nodes, by_cpus});
   if (wanted > request.max_nodes) return std::nullopt;
   const CountedDemand memory = memory_of(*request.job);
