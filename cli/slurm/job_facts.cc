@@ -330,14 +330,16 @@ base::Result<std::vector<kube::Job>> list_jobs_of(const Session& session,
 
 base::Result<std::vector<kube::Job>> list_own_jobs(const Session& session, const Caller& caller,
                                                    Output output) {
-  std::set<std::string> users{caller.user};
-  users.erase("");
-  auto jobs = list_jobs_of(session, users, output);
+  if (caller.user.empty()) {
+    auto of_all = list_all<kube::Job>(session, caller.ns, output, &fields_of_jobs());
+    if (!of_all) return of_all.error();
+    return numbered(*std::move(of_all));
+  }
+  auto jobs = list_jobs_of(session, {caller.user}, output);
   if (!jobs || caller.ns == caller.user) return jobs;
   auto of_nobody = list_jobs_of_in(session, caller.ns, {caller.ns}, output);
   if (!of_nobody) return of_nobody.error();
-  // Then the others are of all users, too.
-  if (!*of_nobody) return users.empty() ? list_jobs(session, output) : std::move(jobs);
+  if (!*of_nobody) return jobs;  // they are of all users, too
   std::ranges::move(**of_nobody, std::back_inserter(*jobs));
   return numbered(*std::move(jobs));
 }

@@ -1155,6 +1155,16 @@ TEST_F(SlurmCommands, UsersAreToldApartByTheAnnotation) {
   EXPECT_EQ(slurm("squeue", {"-h", "--me", "-o", "%i"}).out, "1\n");
 }
 
+// A caller without a name has all jobs of the namespace.
+TEST_F(SlurmCommands, ACallerWithoutANameHasTheJobsOfTheNamespace) {
+  add_job("team-b", "a", {}, {.state = kube::JobState::kPending, .job_id = 1},
+          {.annotations = {{"kubegang.io/user", "ann"}}});
+  add_job("team-b", "b", {}, {.state = kube::JobState::kPending, .job_id = 2});
+  add_job("team-a", "c", {}, {.state = kube::JobState::kPending, .job_id = 3});
+  login_name_ = "";
+  EXPECT_EQ(slurm("squeue", {"-h", "--me", "-S", "i", "-o", "%i"}).out, "1\n2\n");
+}
+
 TEST_F(SlurmCommands, SacctSaysWhatJobsHaveLeft) {
   const base::Instant today = kube::SystemClock{}.wall();
   kube::JobStatus ended{.state = kube::JobState::kFailed, .job_id = 5};
