@@ -163,6 +163,7 @@ struct OperatorHost::Leading {
   control::ControlLoop loop;
   Time loop_at = kNoTime;
   base::Instant newest{};  // that the loop has seen on its clock
+  int idle_steps = 0;      // in a row, that wrote nothing and asked for another one at once
 };
 
 OperatorHost::OperatorHost(std::string name, devcluster::ApiServer& server, const Time& now,
@@ -341,11 +342,19 @@ void OperatorHost::step() {
   }
   if (clock_is_wrong()) return end(now_ + kComesBackAfter);
   leading_->newest = std::max(leading_->newest, clock_.wall());
+  const std::size_t writes = leading_->writer.effects.size();
   const base::Instant due = leading_->loop.step();
+  const bool wrote = leading_->writer.effects.size() > writes;
+  leading_->idle_steps = wrote || due > clock_.wall() ? 0 : leading_->idle_steps + 1;
   // The step may have been fenced: a stored object carries a higher term than this leader's.
   if (now_ >= ends_at_) return end(now_ + kComesBackAfter);
   leading_->loop_at =
       std::max(std::min(clock_.when_wall(due), now_ + kLongestWait), now_ + base::Duration{1});
+}
+
+bool OperatorHost::never_rests() const {
+  constexpr int kIdleStepsMax = 20;
+  return leading_ && leading_->idle_steps > kIdleStepsMax;
 }
 
 // Writes overtake each other, since there are several writers.

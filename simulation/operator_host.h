@@ -66,6 +66,8 @@ class OperatorHost {
     return process_ != nullptr && now_ >= std::max(paused_until_, loop_hangs_until_);
   }
   bool has_writes_under_way() const;
+  // The loop asks for a step at once again and again, and does nothing in it.
+  bool never_rests() const;
   // It knows that its clock is wrong, and ends nothing by time.
   bool distrusts_clock() const;
   // Returns true while the leader's clock shows an instant that it has had before.

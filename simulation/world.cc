@@ -380,6 +380,7 @@ void World::step() {
   };
   for (auto& one : operators_) {
     if (one->next() <= now_) one->step();
+    if (one->never_rests()) ledger_.find("comes to rest", "an operator's loop does not");
     outage_if(one->take_died_at_write());
     fault_if(one->link().take_broke_off());
   }
