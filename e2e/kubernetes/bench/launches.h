@@ -34,6 +34,8 @@ class Launches {
 
  private:
   using Counts = std::map<std::string, double>;
+  // Only gang and limit-jobs are measured.
+  bool is_pair() const { return options_.only == "pair"; }
   // Figures of one of the ways into `row`, and a line of output.
   base::Status keep(const Shape& shape, const char* name, base::Result<nlohmann::json> figures,
                     nlohmann::json& row) const;

@@ -90,10 +90,11 @@ Status run(const Options& options) {
   const auto wanted = [&](const char* part) {
     return options.only.empty() || options.only == part;
   };
-  if (wanted("shapes") || wanted("adopted")) {
+  const bool pair = options.only == "pair";
+  if (wanted("shapes") || pair || wanted("adopted")) {
     if (Status s = launches.warm_up(); !s.ok()) return s;
   }
-  if (wanted("shapes")) {
+  if (wanted("shapes") || pair) {
     if (Status s = measure_launches(options, launches, figures); !s.ok()) return s;
   }
   if (wanted("adopted")) {
@@ -147,8 +148,9 @@ int run_program(int argc, char** argv) {
   app.add_option("--plugin", options.plugin, "kubectl-gang")->required();
   app.add_option("--state", options.state, "folder with pids/ and logs/")->required();
   app.add_option("--out", options.out, "JSON file")->required();
-  app.add_option("--only", options.only, "shapes, adopted, jobs or watch (default: all)")
-      ->check(CLI::IsMember({"shapes", "adopted", "jobs", "watch"}));
+  app.add_option("--only", options.only,
+                 "shapes, pair (two ways of each shape), adopted, jobs or watch (default: all)")
+      ->check(CLI::IsMember({"shapes", "pair", "adopted", "jobs", "watch"}));
   app.add_option("--nodes", options.nodes, "fake nodes")
       ->check(CLI::Range(1, 5000))
       ->capture_default_str();

@@ -33,7 +33,7 @@ struct Options {
   std::string state;  // pids/ and logs/ of what run-bench started
   std::string out;
   std::string network = "None";
-  std::string only;  // "shapes", "adopted", "jobs", "watch", or empty for all
+  std::string only;  // "shapes", "pair", "adopted", "jobs", "watch", or empty for all
   // 10,000 pods, which fill the nodes, in jobs of medium size; then few large ones, and 5,000 pods
   // as one job and as jobs of one pod each.
   std::vector<Shape> shapes{{500, 20}, {20, 500}, {1, 5000}, {5000, 1}};
