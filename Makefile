@@ -1,7 +1,7 @@
 # The front door. `make help` lists what there is; CMakePresets.json has the details.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help deps build test dev demo dashboard dashboard-test reference does-it-help dist arm64 release reproduce bench check check-long cluster-up cluster-down campaign soak sessions clients records-postgresql alerts-test e2e-kubernetes mpi-kubernetes e2e-versions upgrade-test e2e-target bench-kubernetes format clean
+.PHONY: help deps build test dev demo dashboard dashboard-test reference does-it-help dist arm64 release reproduce bench check check-long cluster-up cluster-down campaign soak sessions clients records-postgresql alerts-test e2e-kubernetes mpi-kubernetes e2e-image-volume e2e-versions upgrade-test e2e-target bench-kubernetes format clean
 
 JOBS ?= $(shell nproc)
 WAITING_JOBS ?= $(shell expr $(JOBS) + 1)
@@ -141,6 +141,10 @@ e2e-kubernetes: deps  ## the tests on a real Kubernetes (root; Go; minutes the f
 
 mpi-kubernetes: deps  ## Debian's MPICH and Open MPI in two gangs that take turns of 100 ms, on a real Kubernetes (root; Go)
 	@$(MAKE) --no-print-directory e2e-kubernetes FILTER='MpiScripts.*'
+
+e2e-image-volume: deps  ## batch scripts whose launcher comes as an image volume: Kubernetes 1.37, containerd 2.2 (root; Go)
+	@KUBEGANG_KUBERNETES=1.37 KUBEGANG_CONTAINERD=2 $(MAKE) --no-print-directory e2e-kubernetes \
+	  FILTER='ImageVolumes.*:BatchScripts.*:ScriptNames.*:ScriptExamples.*:PodDefaults.*:RemoteSteps.*'
 
 e2e-versions: deps  ## 40 of the tests on Kubernetes 1.32 and 1.37 (root; Go; a quarter of an hour to build each; VERSIONS=1.37)
 	@tools/install-packages tools/packages-kubernetes.txt

@@ -17,6 +17,9 @@ kubernetes=kubernetes${KUBEGANG_KUBERNETES:+-$KUBEGANG_KUBERNETES}
 [[ -d $here/tools/$kubernetes ]] || { echo "$0: KUBEGANG_KUBERNETES=$KUBEGANG_KUBERNETES: there is no $here/tools/$kubernetes" >&2; exit 1; }
 kubernetes_version=$(awk '$1 == "k8s.io/kubernetes" {print $2}' "$here/tools/$kubernetes/go.mod")
 kubernetes_minor=$(cut -d. -f2 <<<"$kubernetes_version")
+# Which containerd: that of this machine (Debian 12: 1.6), or with KUBEGANG_CONTAINERD=2 that of tools/containerd.
+containerd_version=${KUBEGANG_CONTAINERD:-1}
+[[ $containerd_version == [12] ]] || { echo "$0: KUBEGANG_CONTAINERD=$containerd_version: must be 1 or 2" >&2; exit 1; }
 site_domain=site.example  # of the nodes' names
 registry=registry.e2e  # images are imported, never pulled; the host part needs a dot
 

@@ -28,8 +28,8 @@ set(needed_by_PodGroups pod-groups)
 set(needed_by_Devices device-plugin)
 set(needed_by_Admission jobset mpi-operator pod-groups)  # it tries the examples
 # Suites that a usual run leaves out: only with KUBEGANG_LONG, or if the filter names them. The programs of the first take
-# many minutes to build, the image of the second is large.
-set(left_out Kueue MpiScripts)
+# many minutes to build, the image of the second is large, the third needs other nodes (make e2e-image-volume).
+set(left_out Kueue MpiScripts ImageVolumes)
 # Begun first, so that the lanes end at about the same time.
 set(long Rotation Backfill Nodes.ANodeThatIsPoweredOff Nodes.ANodeThatIsNotReady BadManifests LaunchOfAPartialGang)
 

@@ -28,8 +28,8 @@ on_node() {
 # The folder of what a guest is made of (make-node); its name is a hash of what that is made from.
 node_files() {
   local key
-  key=$( (cd "$target" && cat make-node tools/containerd/go.mod tools/containerd/go.sum &&
-    find node -type f | sort | xargs cat && tools_bin kubernetes && go version) | sha256sum | cut -c1-16)
+  key=$( (cd "$target" && cat make-node && find node -type f | sort | xargs cat &&
+    tools_bin kubernetes && tools_bin containerd) | sha256sum | cut -c1-16)
   echo "$cache/node-$key"
 }
 

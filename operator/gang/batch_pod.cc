@@ -26,6 +26,10 @@ constexpr const char* kDirectory = "/kubegang";
 constexpr const char* kSharedMemory = "/dev/shm";
 constexpr const char* kSharedMemoryVolume = "kubegang-shm";
 constexpr const char* kProgram = "/kubegang-launcher";
+constexpr const char* kProfileVolume = "kubegang-profile";
+constexpr const char* kProfileAnnotation = "kubegang.io/profile";
+constexpr const char* kProfileFolder = "/etc/profile.d";
+constexpr const char* kProfileFile = "zz-kubegang.sh";  // the last one that a profile reads
 // SOURCE: sbatch.1, --signal.
 constexpr base::Duration kNoticeDefault = std::chrono::seconds{60};
 // The user of our images (Dockerfile). The profile `restricted` asks for one that is not root.
@@ -150,16 +154,44 @@ void add_init_container(Json& spec, const std::string& image, bool has_token) {
   inits.insert(inits.begin(), std::move(init));
 }
 
+bool has_mount(const Json& mounts, std::string_view place) {
+  return std::ranges::any_of(mounts, [&](const Json& mount) {
+    std::string path = kube::text_at(mount, "mountPath");
+    while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+    return path == place;
+  });
+}
+
+// A profile may set PATH again, and BASH_ENV too (Lmod), which is why the launcher's own file is
+// not enough. All profiles read a folder at their end. A file there is a volume's, since the root
+// may be read-only; an image volume has none but folders.
+void find_commands_after_profile(Json& pod) {
+  Json& spec = pod["spec"];
+  Json& mounts = spec["containers"][0]["volumeMounts"];
+  // It may be read-only, and the file's place could not be made.
+  if (has_mount(mounts, "/etc") || has_mount(mounts, kProfileFolder)) return;
+  const std::string path = std::string{kProfileFolder} + "/" + kProfileFile;
+  if (has_mount(mounts, path)) return;
+  const std::string directory = kDirectory;
+  // A bash that says what it does (-x) says nothing of this.
+  pod["metadata"]["annotations"][kProfileAnnotation] = "{ case \":$PATH:\" in *\":" + directory +
+                                                       ":\"*) ;; *) PATH=\"" + directory +
+                                                       ":$PATH\" ;; esac; } 2>/dev/null\n";
+  const std::string field = std::string{"metadata.annotations['"} + kProfileAnnotation + "']";
+  const Json item{{"path", kProfileFile}, {"fieldRef", {{"fieldPath", field}}}};
+  spec["volumes"].push_back(
+      {{"name", kProfileVolume}, {"downwardAPI", {{"items", Json::array({item})}}}});
+  mounts.push_back({{"name", kProfileVolume},
+                    {"mountPath", path},
+                    {"subPath", kProfileFile},
+                    {"readOnly", true}});
+}
+
 // A container has 64 MiB of /dev/shm, which ends MPI and data loaders. A volume of memory counts as
 // the job's memory, so it may be as large as that; without a limit of memory the node decides.
 void enlarge_shared_memory(Json& spec, const std::optional<kube::Bytes>& memory) {
   Json& mounts = spec["containers"][0]["volumeMounts"];
-  const bool has_own = std::ranges::any_of(mounts, [](const Json& mount) {
-    std::string path = kube::text_at(mount, "mountPath");
-    while (path.size() > 1 && path.ends_with('/')) path.pop_back();
-    return path == kSharedMemory;
-  });
-  if (has_own) return;
+  if (has_mount(mounts, kSharedMemory)) return;
   Json volume{{"medium", "Memory"}};
   if (memory) volume["sizeLimit"] = kube::format_bytes(*memory);
   spec["volumes"].push_back({{"name", kSharedMemoryVolume}, {"emptyDir", volume}});
@@ -201,7 +233,10 @@ base::Result<bool> add_launcher(Json& pod, const kube::Job& job, const PodSlot& 
   } else if (is_of_image) {
     add_volume(spec, "image", {{"reference", launcher.image}});
   }
-  if (is_of_image) enlarge_shared_memory(spec, slot.memory);
+  if (is_of_image) {
+    enlarge_shared_memory(spec, slot.memory);
+    find_commands_after_profile(pod);
+  }
   spec["hostname"] = hosts[static_cast<std::size_t>(slot.node_index)];
   Json& container = spec["containers"][0];
   if (kube::text_at(container, "image").empty()) container["image"] = kImageOtherwise;

@@ -205,6 +205,34 @@ TEST(BatchPod, SharedMemoryIsAsLargeAsTheMemoryOfTheJob) {
   EXPECT_THAT(pod_of(job, 0).dump(), Not(HasSubstr("kubegang-shm")));
 }
 
+// As Debian's /etc/profile with Lmod: PATH and BASH_ENV are both set again.
+TEST(BatchPod, AProfileFindsTheCommandsAgain) {
+  kube::Job job = script_job({{"script", "#!/bin/sh\n"}});
+  const json pod = pod_of(job, 1);
+  const json item{{"path", "zz-kubegang.sh"},
+                  {"fieldRef", {{"fieldPath", "metadata.annotations['kubegang.io/profile']"}}}};
+  const json volume{{"name", "kubegang-profile"},
+                    {"downwardAPI", {{"items", json::array({item})}}}};
+  const json mount{{"name", "kubegang-profile"},
+                   {"mountPath", "/etc/profile.d/zz-kubegang.sh"},
+                   {"subPath", "zz-kubegang.sh"},
+                   {"readOnly", true}};
+  EXPECT_THAT(pod["spec"]["volumes"].get<std::vector<json>>(), testing::Contains(volume));
+  EXPECT_THAT(pod["spec"]["containers"][0]["volumeMounts"].get<std::vector<json>>(),
+              testing::Contains(mount));
+  EXPECT_EQ(pod["metadata"]["annotations"]["kubegang.io/profile"],
+            "{ case \":$PATH:\" in *\":/kubegang:\"*) ;; *) PATH=\"/kubegang:$PATH\" ;; esac; } "
+            "2>/dev/null\n");
+  for (const char* place : {"/etc", "/etc/profile.d/", "/etc/profile.d/zz-kubegang.sh"}) {
+    json own = job.spec.pod_template.json();
+    own["spec"]["volumes"] = {{{"name", "a"}, {"configMap", {{"name", "a"}}}}};
+    own["spec"]["containers"][0]["volumeMounts"] = {{{"name", "a"}, {"mountPath", place}}};
+    kube::Job with = job;
+    with.spec.pod_template = kube::RawJson{own};
+    EXPECT_THAT(pod_of(with, 0).dump(), Not(HasSubstr("kubegang-profile"))) << place;
+  }
+}
+
 // The Pod Security profile `restricted`, whatever the template's own containers are like.
 TEST(BatchPod, TheInitContainerPassesRestricted) {
   const json pod = pod_of(script_job({{"script", "#!/bin/sh\n"}}), 0);

@@ -352,6 +352,10 @@ void keep_what_is_read(kube::Node& node) {
                  kept.status.allocatable.emplace(resource, amount);
                });
   kept.status.conditions = only(node.status.conditions, {kube::kReady});
+  // Whether it mounts images (image_volume.h).
+  kept.status.node_info.kubelet_version = head(node.status.node_info.kubelet_version);
+  kept.status.node_info.container_runtime_version =
+      head(node.status.node_info.container_runtime_version);
   replace(node, std::move(kept));
 }
 

@@ -13,6 +13,7 @@
 
 #include "api/wellknown.h"
 #include "operator/gang/gang_observation.h"
+#include "operator/gang/image_volume.h"
 #include "operator/gang/pod_pin.h"
 #include "operator/jobs/pod_index.h"
 #include "operator/nodes/agent_pods.h"
@@ -423,6 +424,8 @@ TEST(KeptFields, OfANodeLittleIsKept) {
   node.spec.taints = {{.key = "k", .value = "v", .effect = "NoSchedule"}};
   node.status.conditions = {{.type = "Ready", .status = kube::ConditionStatus::kTrue}};
   node.status.node_info.os_image = kLong;
+  node.status.node_info.kubelet_version = "v1.37.2";
+  node.status.node_info.container_runtime_version = "containerd://2.2.9";
   for (const char* name : {"cpu", "memory", "pods", "ephemeral-storage"}) {
     node.status.capacity[name] = node.status.allocatable[name] = *kube::parse_quantity("1Gi");
   }
@@ -444,6 +447,7 @@ TEST(KeptFields, OfANodeLittleIsKept) {
   EXPECT_EQ(before.spec.devices.size(), 3U);
   EXPECT_EQ(after.spec.devices, before.spec.devices);
   EXPECT_EQ(after.spec.state, before.spec.state);
+  EXPECT_TRUE(mounts_images(left.status.node_info));
 }
 
 // The CRD bounds the spec of a kubegang Job, and the template is dropped. The attempt's label and

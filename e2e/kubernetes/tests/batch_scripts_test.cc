@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <map>
 #include <sstream>
@@ -80,6 +81,11 @@ class BatchScripts : public Cluster {
               {"containers", json::array({{{"name", "main"}, {"image", kBusyboxImage}}})}}}};
   }
 
+  static json with_image(json pod_template, const std::string& image) {
+    pod_template["spec"]["containers"][0]["image"] = image;
+    return pod_template;
+  }
+
   void submit_script(const std::string& name, const std::string& script, const json& pod_template,
                      const json& patch = json::object()) {
     json object{{"apiVersion", "kubegang.io/v1alpha1"},
@@ -88,7 +94,7 @@ class BatchScripts : public Cluster {
                 {"spec",
                  {{"partitions", {own_partition()}},
                   {"resources", {{"nodes", {{"min", 1}}}}},
-                  {"batch", {{"script", "#!/bin/sh\n" + script}}},
+                  {"batch", {{"script", (script.starts_with("#!") ? "" : "#!/bin/sh\n") + script}}},
                   {"template", pod_template}}}};
     object.merge_patch(patch);
     ASSERT_NO_FATAL_FAILURE(apply(object));
@@ -194,6 +200,79 @@ TEST_F(BatchScripts, AFileThatCannotBeOpenedIsAFailure) {
   EXPECT_NE(log_of("train").find("/nowhere/out"), std::string::npos) << log_of("train");
 }
 
+// Goal: srun is found in every kind of shell, also where the profile sets PATH again, and BASH_ENV,
+// which is how the functions of Lmod stay; on a read-only root.
+TEST_F(BatchScripts, FindSrunInLoginShells) {
+  ASSERT_NO_FATAL_FAILURE(make_home());
+  enforce("restricted");
+  json pod_template = with_image(restricted_template(), kBashImage);
+  pod_template["spec"]["containers"][0]["securityContext"]["readOnlyRootFilesystem"] = true;
+  const std::string each =
+      "srun echo $0 found; sh -c 'srun echo sh found'; bash -lc 'module load x; srun echo -lc "
+      "found'\n";
+  const std::string wanted = " found\nsh found\nmodule load x\n-lc found\n";
+  for (const std::string begin :
+       {"#!/bin/bash -l\nmodule purge\n", "#!/bin/sh -l\n", "#!/bin/bash\n",
+        "#!/bin/sh\n. /etc/profile\nset -eu\n", "#!/bin/bash\nsource /etc/profile\n"}) {
+    const std::string name = "shell-" + std::to_string(begin.size());
+    ASSERT_NO_FATAL_FAILURE(
+        submit_script(name, begin + each, pod_template,
+                      {{"spec", {{"batch", {{"workingDirectory", "/home/ann"}}}}}}));
+    ASSERT_NO_FATAL_FAILURE(wait_state(name, "Completed"));
+    EXPECT_NE(log_of(name).find(wanted), std::string::npos) << begin << log_of(name);
+  }
+}
+
+// Nodes with kubelet 1.35 and containerd 2.1, or newer, where the chart is installed with
+// `launcher.imageVolume: auto` (install-chart).
+class ImageVolumes : public BatchScripts {
+ protected:
+  void SetUp() override {
+    const char* const containerd = std::getenv("KUBEGANG_CONTAINERD");
+    if (containerd == nullptr || std::string{containerd} != "2") {
+      GTEST_SKIP() << "the nodes mount no images: make e2e-image-volume";
+    }
+    BatchScripts::SetUp();
+  }
+  // The image is mounted, and nothing is copied.
+  void expect_mounted(const std::string& name) {
+    for (const json& pod : pods(name)) {
+      const json& spec = pod["spec"];
+      EXPECT_FALSE(spec.contains("initContainers")) << spec.dump();
+      EXPECT_TRUE(std::ranges::any_of(spec["volumes"], [](const json& volume) {
+        return volume["name"] == "kubegang-launcher" && volume.contains("image");
+      })) << spec.dump();
+    }
+  }
+};
+
+TEST_F(ImageVolumes, BringTheLauncherOfAScript) {
+  ASSERT_NO_FATAL_FAILURE(make_home());
+  enforce("restricted");
+  json pod_template = restricted_template();
+  pod_template["spec"]["containers"][0]["securityContext"]["readOnlyRootFilesystem"] = true;
+  ASSERT_NO_FATAL_FAILURE(submit_script(
+      "train", "id -u; srun echo a step; scontrol show hostnames; touch /kubegang/x || exit 3\n",
+      pod_template));
+  ASSERT_NO_FATAL_FAILURE(wait_state("train", "Failed"));
+  EXPECT_EQ(job("train").status.exit_code, 3);
+  EXPECT_TRUE(log_of("train").starts_with("1000\na step\n" + node(1) + "\n")) << log_of("train");
+  expect_mounted("train");
+}
+
+// Three pods, one after the other and again: they meet, and the second start finds the image.
+TEST_F(ImageVolumes, BringTheLaunchersOfThreePods) {
+  ASSERT_NO_FATAL_FAILURE(make_home());
+  enforce("restricted");
+  for (const std::string name : {"first", "second"}) {
+    ASSERT_NO_FATAL_FAILURE(submit_script(name, "srun -l echo up | sort\n", restricted_template(),
+                                          {{"spec", {{"resources", {{"nodes", {{"min", 3}}}}}}}}));
+    ASSERT_NO_FATAL_FAILURE(wait_state(name, "Completed"));
+    EXPECT_EQ(log_of(name), "0: up\n1: up\n2: up\n");
+    expect_mounted(name);
+  }
+}
+
 // CoreDNS knows the nodes' names, too, as a site's name server does (coredns-up). Names that its
 // pods ask for before they are there are denied, and that is kept for seconds.
 class ScriptNames : public BatchScripts {};
@@ -204,14 +283,13 @@ class ScriptNames : public BatchScripts {};
 TEST_F(ScriptNames, OfNodesAreThePodsOnThem) {
   ASSERT_NO_FATAL_FAILURE(make_home());
   enforce("restricted");
-  json pod_template = restricted_template();
-  pod_template["spec"]["containers"][0]["image"] = kGlibcImage;
   ASSERT_NO_FATAL_FAILURE(submit_script(
       "names",
       "srun sh -c 'for n in $(scontrol show hostnames); do\n"
       "  echo $SLURMD_NODENAME $(hostname) $n $(getent ahostsv4 $n | head -n1 | cut -d\" \" -f1)\n"
       "done' | sort\n",
-      pod_template, {{"spec", {{"resources", {{"nodes", {{"min", 3}}}}}}}}));
+      with_image(restricted_template(), kGlibcImage),
+      {{"spec", {{"resources", {{"nodes", {{"min", 3}}}}}}}}));
   ASSERT_NO_FATAL_FAILURE(wait_until("its pods have addresses", [&] {
     return std::ranges::count_if(
                pods("names"), [](const json& pod) { return pod["status"].contains("podIP"); }) == 3;
@@ -258,8 +336,6 @@ TEST_F(ScriptNames, NoLauncherIsDeniedTheNameOfTheFirstPod) {
 // Goal: torchrun, Ray and the like, whose processes all connect to the first node by its name.
 TEST_F(ScriptNames, AllTasksReachTheFirstNode) {
   enforce("baseline");
-  json pod_template = plain_template();
-  pod_template["spec"]["containers"][0]["image"] = kGlibcImage;
   ASSERT_NO_FATAL_FAILURE(submit_script(
       "train",
       "export MASTER_ADDR=$(scontrol show hostnames | head -n1)\n"
@@ -268,7 +344,8 @@ TEST_F(ScriptNames, AllTasksReachTheFirstNode) {
       "until echo rank $SLURM_PROCID of $SLURM_NTASKS | nc $address 2950$SLURM_PROCID; do\n"
       "  sleep 0.1\n"
       "done 2>/dev/null'\n",
-      pod_template, {{"spec", {{"resources", {{"nodes", {{"min", 3}}}}}}}}));
+      with_image(plain_template(), kGlibcImage),
+      {{"spec", {{"resources", {{"nodes", {{"min", 3}}}}}}}}));
   ASSERT_NO_FATAL_FAILURE(wait_state("train", "Completed"));
   EXPECT_EQ(log_of("train"), "rank 1 of 3\nrank 2 of 3\n");
 }

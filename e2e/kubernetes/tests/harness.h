@@ -46,6 +46,8 @@ inline constexpr const char* kSystemNamespace = "kubegang-system";
 inline constexpr const char* kProbeImage = "registry.e2e/kubegang/probe:" KUBEGANG_VERSION;
 inline constexpr const char* kBusyboxImage = "registry.e2e/busybox:1";
 inline constexpr const char* kGlibcImage = "registry.e2e/glibc:1";  // busybox and getent
+// busybox, and bash whose login shells set PATH and BASH_ENV again
+inline constexpr const char* kBashImage = "registry.e2e/bash:1";
 // The machine may be busy: only what never happens takes so long.
 inline constexpr milliseconds kPatience = seconds{60};
 

@@ -1,4 +1,4 @@
-module kubegang.io/e2e/target/tools/containerd
+module kubegang.io/e2e/kubernetes/tools/containerd
 
 go 1.25.0
 
