@@ -318,6 +318,26 @@ TEST_F(GangRunnerTest, AStartThatTakesLongerThanItMayIsHeld) {
   EXPECT_EQ(job.wanted().ending->reason, kube::kLaunchFailed);
 }
 
+// Another job has the row that it gave back when it was suspended. Its start goes on.
+TEST_F(GangRunnerTest, AJobThatWaitsForARowIsNotOutOfTime) {
+  kube::Job limited = with_requeue(true);
+  limited.spec.schedule.time_limit = minutes{1};
+  limited.spec.resources.memory_per_node = kube::Bytes{1 << 20};
+  kube::Job other = object("other", 2);
+  other.spec.resources.memory_per_node = kube::Bytes{1 << 20};
+  JobRecord& job = started(limited);
+  show(job, pod_of(job, 0, now));
+  scheduler.tell(sched::UserSuspend{job.id});
+  (void)started(other);
+  scheduler.tell(sched::UserResume{job.id});
+  ASSERT_TRUE(scheduler.view(job.id)->facts->user_suspended);
+  (void)events();
+  now += minutes{2};
+  gangs.run(job);
+  EXPECT_EQ(events(), 0);
+  EXPECT_EQ(asked(), "template-read") << "for pod 1";
+}
+
 // Since when a container has failed to start is remembered, and forgotten when it starts.
 TEST_F(GangRunnerTest, AContainerThatCannotStartHasAMinute) {
   JobRecord& job = started(object("train", 1));
