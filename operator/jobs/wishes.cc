@@ -375,9 +375,11 @@ void Wishes::release_all(JobRecord& job) {
 // again.
 void Wishes::tell_tasks_again(JobRecord& job) {
   if (!job.array) return;
-  // Each hold that was sent is sent once more: whether it still counts is not known.
+  // A task that is a job by itself hears it once more: whether what it was sent last still counts
+  // is not known. Any other one is as its array now.
   for (auto& [number, held] : job.array->told_holds) {
-    held = !wish_for(job, number).hold.value_or(job.request->hold);
+    const bool is_apart = job.array->tasks.contains(number);
+    held = is_apart ? !wish_for(job, number).hold.value_or(job.request->hold) : job.request->hold;
   }
   job.array->told_generation = -1;
   parts_.jobs.touch(job.uid);

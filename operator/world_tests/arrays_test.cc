@@ -686,20 +686,31 @@ TEST_F(ArrayTest, ATaskWhoseTwinHasFailedWaitsInVainAfterAChangeOfLeaders) {
   expect_no_violations(world);
 }
 
-// A change of the array makes a job of each task that its user has named. All wait as the array did
-// before, and their entries say so.
+// Each was held by itself. All wait as the array did before, and their entries say so.
 TEST_F(ArrayTest, TasksThatAreAllJobsByThemselvesSayWhyTheyWait) {
+  json more = tasks("0-2");
+  more["dependency"] = {{"terms", {{{"type", "AfterOK"}, {"jobName", "first"}}}}};
+  more["control"] = {{"tasks", {{{"tasks", "0-2"}, {"hold", true}}}}};
+  world.apply(gang_job("second", 1, "5s", more));
+  world.run_for(minutes{2});
+  world.patch_job("second", {{"control", {{"tasks", {{{"tasks", "0-2"}, {"hold", false}}}}}}});
+  world.run_for(minutes{2});
+  const kube::ArrayStatus status = array("second");
+  ASSERT_EQ(status.tasks.size(), 3U) << world.log_tail();
+  for (const kube::ArrayTask& task : status.tasks) EXPECT_EQ(task.reason, "Dependency");
+}
+
+// What is asked of single tasks here says nothing of those that wait.
+TEST_F(ArrayTest, AChangeOfTheArrayMakesNoJobsOfTasksThatAreNamed) {
   json more = tasks("0-2");
   more["dependency"] = {{"terms", {{{"type", "AfterOK"}, {"jobName", "first"}}}}};
   more["control"] = {{"tasks", {{{"tasks", "0-2"}, {"requeueRequest", 1}}}}};
   world.apply(gang_job("second", 1, "5s", more));
   world.run_for(minutes{2});
-  ASSERT_EQ(world.job("second").status.reason, "Dependency") << world.log_tail();
   world.patch_job("second", {{"schedule", {{"timeLimit", "5m"}}}});
   world.run_for(minutes{2});
-  const kube::ArrayStatus status = array("second");
-  ASSERT_EQ(status.tasks.size(), 3U) << world.log_tail();
-  for (const kube::ArrayTask& task : status.tasks) EXPECT_EQ(task.reason, "Dependency");
+  EXPECT_EQ(world.job("second").status.reason, "Dependency") << world.log_tail();
+  EXPECT_THAT(started("second"), ElementsAre()) << world.log_tail();
 }
 
 // The first pass of the next leader comes after the holds of single tasks are known.
