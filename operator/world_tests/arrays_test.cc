@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -172,6 +173,30 @@ TEST_F(ArrayTest, ItsThrottleChangesAlsoAfterARefusedEdit) {
   world.run_for(seconds{1});
   EXPECT_EQ(array("sweep").counts.running, 2) << world.log_tail();
   EXPECT_THAT(world.condition("Job", "sweep", "Accepted"), HasSubstr("spec.resources.nodes"));
+  expect_no_violations(world);
+}
+
+// The nodes have changed since it was accepted, and tasks that wait start on them as they are now.
+TEST_F(ArrayTest, ATaskStartsOnNoTaintedNodeAlsoAfterARefusedEdit) {
+  world.apply(gang_job("sweep", 1, "", tasks("1-7")));
+  world.run_for(seconds{5});
+  ASSERT_EQ(array("sweep").counts.running, 5) << world.log_tail();
+  world.patch_job("sweep", {{"resources", {{"nodes", {{"min", 2}}}}}});
+  world.run_for(seconds{1});
+  ASSERT_THAT(world.condition("Job", "sweep", "Accepted"), HasSubstr("False"));
+  const json taints = json::array({{{"key", "team"}, {"effect", "NoSchedule"}}});
+  ASSERT_TRUE(world.client().patch<kube::Node>({"", "n12"}, {{"spec", {{"taints", taints}}}}).ok());
+  world.run_for(seconds{2});
+  std::map<std::string, int> first;  // by node
+  for (const kube::ArrayTask& task : array("sweep").tasks) {
+    first[task.allocation->hostlist] = task.task;
+  }
+  const std::string freed = std::to_string(first["n12"]) + "," + std::to_string(first["n13"]);
+  world.patch_job("sweep", {{"control", {{"tasks", {{{"tasks", freed}, {"cancel", true}}}}}}});
+  world.run_for(seconds{20});
+  std::set<std::string> hosts;
+  for (const kube::ArrayTask& task : array("sweep").tasks) hosts.insert(task.allocation->hostlist);
+  EXPECT_THAT(hosts, ElementsAre("n13", "n14", "n15", "n16")) << world.log_tail();
   expect_no_violations(world);
 }
 
@@ -700,7 +725,7 @@ TEST_F(ArrayTest, TasksThatAreAllJobsByThemselvesSayWhyTheyWait) {
   for (const kube::ArrayTask& task : status.tasks) EXPECT_EQ(task.reason, "Dependency");
 }
 
-// What is asked of single tasks here says nothing of those that wait.
+// Being named here says nothing of tasks that wait.
 TEST_F(ArrayTest, AChangeOfTheArrayMakesNoJobsOfTasksThatAreNamed) {
   json more = tasks("0-2");
   more["dependency"] = {{"terms", {{{"type", "AfterOK"}, {"jobName", "first"}}}}};
