@@ -6,7 +6,7 @@
 
 #include "api/wellknown.h"
 #include "kube/api/time_format.h"
-#include "operator/gang/task_key.h"
+#include "translation/task_key.h"
 
 namespace simulation {
 namespace {

@@ -10,9 +10,9 @@
 
 #include "api/job.h"
 #include "base/number_list.h"
-#include "operator/gang/pod_slots.h"
-#include "operator/gang/task_key.h"
 #include "simulation/clock.h"
+#include "translation/pod_slots.h"
+#include "translation/task_key.h"
 
 namespace simulation {
 

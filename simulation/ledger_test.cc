@@ -11,8 +11,8 @@
 
 #include "api/wellknown.h"
 #include "kube/testing/manual_clock.h"
-#include "operator/gang/pod_slots.h"
 #include "simulation/paths.h"
+#include "translation/pod_slots.h"
 
 namespace simulation {
 namespace {

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "api/wellknown.h"
-#include "operator/gang/pod_slots.h"
 #include "simulation/ledger_terms.h"
 #include "timetable/timetable.h"
+#include "translation/pod_slots.h"
 
 namespace simulation {
 namespace {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <tuple>
 
-#include "operator/gang/members.h"
+#include "translation/members.h"
 
 namespace view {
 namespace {

@@ -12,10 +12,10 @@
 #include "api/usage_record.h"
 #include "api/wellknown.h"
 #include "cli/cluster/read.h"
-#include "operator/translate/config_acceptance.h"
-#include "operator/translate/job_translation.h"
-#include "operator/translate/node_translation.h"
-#include "operator/translate/usage_translation.h"
+#include "translation/config_acceptance.h"
+#include "translation/job_translation.h"
+#include "translation/node_translation.h"
+#include "translation/usage_translation.h"
 
 namespace cli {
 namespace {

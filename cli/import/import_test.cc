@@ -10,8 +10,8 @@
 
 #include "cli/import/importer.h"
 #include "kube/testing/api_server/yaml_json.h"
-#include "operator/translate/config_acceptance.h"
 #include "slurm/conf.h"
+#include "translation/config_acceptance.h"
 
 namespace cli {
 namespace {

@@ -20,12 +20,12 @@
 #include "cli/import/taken_keys.h"
 #include "cli/kube_name.h"
 #include "cli/yaml_text.h"
-#include "operator/translate/config_acceptance.h"
 #include "slurm/conf.h"
 #include "slurm/conf_actions.h"
 #include "slurm/conf_lines.h"
 #include "slurm/hostlist.h"
 #include "slurm/quantities.h"
+#include "translation/config_acceptance.h"
 
 namespace cli {
 namespace {

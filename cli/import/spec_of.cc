@@ -7,15 +7,15 @@
 #include <utility>
 #include <vector>
 
-#include "operator/translate/config_translation.h"
-#include "operator/translate/policy_values.h"
-#include "operator/translate/units.h"
 #include "slurm/hostlist.h"
+#include "translation/config_translation.h"
+#include "translation/policy_values.h"
+#include "translation/units.h"
 
 namespace cli {
 namespace {
 
-// The reverse of operator/translate/: from the scheduler's parameters to specs of the API. A field
+// The reverse of translation/: from the scheduler's parameters to specs of the API. A field
 // whose value is the default is left out, so that the printed objects say what slurm.conf said and
 // no more. The importer checks every result by translating it back, so a field that is forgotten
 // here costs a remark, not a wrong configuration.

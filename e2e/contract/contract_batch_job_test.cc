@@ -60,7 +60,7 @@ class BatchJobContract : public ApiServerContract {
 };
 
 // The API server's defaults: the operator takes them out of the template again, so it must know
-// exactly these (operator/translate/batch_job_translation.cc).
+// exactly these (translation/batch_job_translation.cc).
 TEST_P(BatchJobContract, TheTemplateHasTheLabelsOfItsPods) {
   const json made = create(jobs(), batch_job("x", "kubegang.io/job"));
   EXPECT_EQ(made["spec"]["template"]["metadata"]["labels"]["batch.kubernetes.io/job-name"], "x");

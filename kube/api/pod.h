@@ -212,6 +212,11 @@ struct Pod {
   friend bool operator==(const Pod&, const Pod&) = default;
 };
 
+// Returns true if it is Succeeded or Failed and so holds no resources.
+inline bool is_finished(const Pod& pod) {
+  return pod.status.phase == PodPhase::kSucceeded || pod.status.phase == PodPhase::kFailed;
+}
+
 template <>
 base::Result<Pod> decode<Pod>(const JsonView& object);
 template <>

@@ -6,9 +6,9 @@
 #include "api/wellknown.h"
 #include "base/number_list.h"
 #include "operator/gang/gang_observation.h"
-#include "operator/gang/members.h"
 #include "operator/gang/success_policy.h"
-#include "operator/translate/sentences.h"
+#include "translation/members.h"
+#include "translation/sentences.h"
 
 namespace control {
 namespace {
@@ -108,7 +108,7 @@ void AdoptedJobs::observe(const Changes<kube::BatchJob>& changes) {
 }
 
 void AdoptedJobs::observe_job(const JobRecord& record) {
-  if (batch_owner(record.object->metadata) == nullptr) return;
+  if (record.task || batch_owner(record.object->metadata) == nullptr) return;
   // Only what is stored counts, not what is wanted: the batch Job's status must never be ahead of a
   // commit point. If it said Complete and the operator crashed before our Job's end was stored, the
   // next leader could let the gang run again, while a finished batch Job can never change.

@@ -46,8 +46,8 @@
 #include "operator/publish/inform_budget.h"
 #include "operator/publish/mirror.h"
 #include "operator/publish/waiting_line.h"
-#include "operator/translate/batch_job_translation.h"
 #include "operator/write/effect.h"
+#include "translation/batch_job_translation.h"
 
 namespace control {
 

@@ -5,8 +5,8 @@
 
 #include "api/wellknown.h"
 #include "base/number_list.h"
-#include "operator/gang/members.h"
-#include "operator/translate/pod_failure_policy.h"
+#include "translation/members.h"
+#include "translation/pod_failure_policy.h"
 
 namespace control {
 namespace {

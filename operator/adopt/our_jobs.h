@@ -11,7 +11,7 @@
 #include "api/job.h"
 #include "base/time.h"
 #include "kube/api/batch_job.h"
-#include "operator/translate/batch_job_translation.h"
+#include "translation/batch_job_translation.h"
 
 namespace control {
 

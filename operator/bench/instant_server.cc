@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "api/wellknown.h"
-#include "operator/gang/task_key.h"
+#include "translation/task_key.h"
 
 namespace control {
 namespace {

@@ -23,14 +23,14 @@
 #include "operator/gang/pod_builder.h"
 #include "operator/gang/pod_pin.h"
 #include "operator/loop/kept_fields.h"
-#include "operator/translate/batch_job_translation.h"
-#include "operator/translate/config_acceptance.h"
-#include "operator/translate/config_translation.h"
-#include "operator/translate/job_translation.h"
-#include "operator/translate/pod_gang_translation.h"
-#include "operator/translate/template_check.h"
-#include "operator/translate/usage_translation.h"
 #include "scheduler/model/legality.h"
+#include "translation/batch_job_translation.h"
+#include "translation/config_acceptance.h"
+#include "translation/config_translation.h"
+#include "translation/job_translation.h"
+#include "translation/pod_gang_translation.h"
+#include "translation/template_check.h"
+#include "translation/usage_translation.h"
 
 namespace control {
 namespace {

@@ -9,8 +9,8 @@
 #include "api/job_annotations.h"
 #include "kube/api/json_text.h"
 #include "kube/api/quantity.h"
-#include "operator/translate/units.h"
 #include "slurm/hostlist.h"
+#include "translation/units.h"
 
 namespace control {
 namespace {

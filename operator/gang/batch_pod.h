@@ -15,9 +15,9 @@
 #include "api/job.h"
 #include "base/result.h"
 #include "base/time.h"
-#include "operator/gang/pod_slots.h"
 #include "operator/gang/step_secret.h"
 #include "scheduler/model/job.h"
+#include "translation/pod_slots.h"
 
 namespace control {
 

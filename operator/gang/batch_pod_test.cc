@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "operator/gang/pod_builder.h"
-#include "operator/testing/job_of_spec.h"
+#include "translation/testing/job_of_spec.h"
 
 namespace control {
 namespace {

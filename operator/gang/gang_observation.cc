@@ -9,7 +9,7 @@
 
 #include "kube/clock_watch.h"
 #include "operator/gang/pod_pin.h"
-#include "operator/translate/freeze_hazards.h"
+#include "translation/freeze_hazards.h"
 
 namespace control {
 namespace {
@@ -393,16 +393,11 @@ base::Instant settled_at(base::Instant newest_start, std::optional<base::Instant
   return started + kStartedAtResolution + settle;
 }
 
-bool is_finished(const kube::Pod& pod) {
-  return pod.status.phase == kube::PodPhase::kSucceeded ||
-         pod.status.phase == kube::PodPhase::kFailed;
-}
-
 SlotPod::SlotPod(std::shared_ptr<const kube::Pod> that) : SlotPod{std::move(that), SlotPod{}} {}
 
 SlotPod::SlotPod(std::shared_ptr<const kube::Pod> that, const SlotPod& known)
     : pod{std::move(that)}, uid{pod->metadata.uid}, was_seen{true} {
-  is_finished = control::is_finished(*pod);
+  is_finished = kube::is_finished(*pod);
   remember(known);
   look_at_times();
   if (is_finished) look_for_usage();

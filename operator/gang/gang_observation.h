@@ -13,10 +13,10 @@
 #include "api/job_usage.h"
 #include "base/time.h"
 #include "kube/api/pod.h"
-#include "operator/gang/members.h"
-#include "operator/gang/pod_slots.h"
 #include "operator/gang/success_policy.h"
 #include "scheduler/model/job.h"
+#include "translation/members.h"
+#include "translation/pod_slots.h"
 
 namespace control {
 
@@ -149,8 +149,5 @@ GangObservation observe_gang(const GangView& view, base::Instant now);
 
 // Why a pod does not run yet: which one, where, and what kubelet or kube-scheduler says of it.
 std::string why_waiting(const PodSlot& slot, const SlotPod& one);
-
-// Returns true if it is Succeeded or Failed and so holds no resources.
-bool is_finished(const kube::Pod& pod);
 
 }  // namespace control

@@ -12,8 +12,8 @@
 #include "kube/api/pod.h"
 #include "operator/gang/batch_pod.h"
 #include "operator/gang/pod_pin.h"
-#include "operator/translate/units.h"
 #include "slurm/per_node_list.h"
+#include "translation/units.h"
 
 namespace control {
 namespace {

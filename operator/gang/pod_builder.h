@@ -12,10 +12,10 @@
 #include "base/time.h"
 #include "kube/api/service.h"
 #include "operator/gang/batch_pod.h"
-#include "operator/gang/pod_defaults.h"
-#include "operator/gang/pod_slots.h"
-#include "operator/translate/devices.h"
 #include "scheduler/model/job.h"
+#include "translation/devices.h"
+#include "translation/pod_defaults.h"
+#include "translation/pod_slots.h"
 
 namespace control {
 

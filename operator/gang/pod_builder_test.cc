@@ -6,8 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "operator/gang/pod_slots.h"
-#include "operator/testing/job_of_spec.h"
+#include "translation/pod_slots.h"
+#include "translation/testing/job_of_spec.h"
 
 namespace control {
 namespace {

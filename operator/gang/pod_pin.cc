@@ -5,7 +5,7 @@
 
 #include "api/wellknown.h"
 #include "kube/api/json_text.h"
-#include "operator/translate/devices.h"
+#include "translation/devices.h"
 
 namespace control {
 namespace {

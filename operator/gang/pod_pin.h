@@ -12,7 +12,7 @@
 
 #include "api/job.h"
 #include "kube/api/pod.h"
-#include "operator/gang/pod_slots.h"
+#include "translation/pod_slots.h"
 
 namespace control {
 

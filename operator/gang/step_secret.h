@@ -10,7 +10,7 @@
 #include "api/job.h"
 #include "base/result.h"
 #include "kube/api/service.h"
-#include "operator/gang/pod_slots.h"
+#include "translation/pod_slots.h"
 
 namespace control {
 

@@ -10,7 +10,7 @@
 #include <regex>
 
 #include "operator/gang/pod_builder.h"
-#include "operator/testing/job_of_spec.h"
+#include "translation/testing/job_of_spec.h"
 
 namespace control {
 namespace {

@@ -4,12 +4,10 @@
 
 #include "base/number_list.h"
 #include "operator/gang/gang_observation.h"
+#include "translation/success_policy_check.h"
 
 namespace control {
 namespace {
-
-// The bound keeps a list of numbers from growing without limit.
-constexpr int kPodIndexMax = 99'999;
 
 // A pod that has succeeded, and when its last container ended.
 struct Success {
@@ -59,30 +57,6 @@ std::optional<base::Instant> met_at(const kube::SuccessRule& rule,
 }
 
 }  // namespace
-
-// A rule that can never be met would let the gang run on after its driver is done.
-std::vector<std::string> success_policy_problems(const kube::SuccessPolicy& policy) {
-  std::vector<std::string> problems;
-  for (std::size_t i = 0; i < policy.rules.size(); ++i) {
-    const kube::SuccessRule& rule = policy.rules[i];
-    const std::string path = "spec.lifecycle.successPolicy.rules[" + std::to_string(i) + "]";
-    const auto named = base::parse_number_list(rule.succeeded_indexes, kPodIndexMax);
-    if (!named) {
-      problems.push_back(path + ".succeededIndexes: invalid list \"" + rule.succeeded_indexes +
-                         "\" (example: 0,2-3)");
-    } else if (named->empty() && !rule.succeeded_count) {
-      problems.push_back(path + ": says nothing; set succeededIndexes, succeededCount or both");
-    } else if (rule.succeeded_count &&
-               (*rule.succeeded_count < 1 ||
-                (!named->empty() &&
-                 *rule.succeeded_count > static_cast<std::int64_t>(named->size())))) {
-      problems.push_back(
-          path + ".succeededCount: " + std::to_string(*rule.succeeded_count) +
-          " cannot be met; use at least 1 and at most as many as succeededIndexes names");
-    }
-  }
-  return problems;
-}
 
 // `now` is used only for pods whose end has no time.
 std::optional<EarlySuccess> early_success(const kube::SuccessPolicy& policy,

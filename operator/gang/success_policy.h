@@ -5,18 +5,14 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "api/job.h"
 #include "base/time.h"
-#include "operator/gang/pod_slots.h"
+#include "translation/pod_slots.h"
 
 namespace control {
 
 struct SlotPod;
-
-// Returns the faults of the rules, each as a sentence.
-std::vector<std::string> success_policy_problems(const kube::SuccessPolicy& policy);
 
 struct EarlySuccess {
   base::Instant at{};       // when the last pod that was needed had ended

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "operator/gang/gang_observation.h"
+#include "translation/success_policy_check.h"
 
 namespace control {
 namespace {

@@ -85,7 +85,7 @@ void GatedPods::forget_pod(const kube::ObjectKey& key) {
 }
 
 void GatedPods::observe_job(const JobRecord& job) {
-  if (!job.is_adopted()) return;
+  if (job.task || !job.is_adopted()) return;
   // A Job that has lost its allocation without an end, as when kubelet refuses its start, waits
   // again. Some of its pods may have lost their gate by then. delete_broken_jobs sees that they are
   // missing, so such a gang is never queued in parts.

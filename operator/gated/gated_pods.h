@@ -35,8 +35,8 @@
 #include "operator/publish/attempts.h"
 #include "operator/publish/inform_budget.h"
 #include "operator/publish/waiting_line.h"
-#include "operator/translate/pod_gang_translation.h"
 #include "operator/write/effect.h"
+#include "translation/pod_gang_translation.h"
 
 namespace control {
 
@@ -130,7 +130,7 @@ class GatedPods {
   std::set<GangKey> touched_;
   std::size_t room_ = 0;            // what is left of it in the present call of due()
   WaitingLineOf<GangKey> to_make_;  // gangs whose Job is to be made and found no room
-  base::Timers<GangKey> timers_;                      // when to look again
+  base::Timers<GangKey> timers_;    // when to look again
   std::map<kube::ObjectKey, base::Instant> to_note_;  // pods whose note may be wrong
   std::set<std::string> noting_;                      // UIDs of pods whose note is being written
 };

@@ -7,12 +7,12 @@
 #include <utility>
 
 #include "api/wellknown.h"
-#include "operator/gang/pod_slots.h"
 #include "operator/jobs/job_report.h"
 #include "operator/jobs/queue_priorities.h"
 #include "operator/jobs/run_times.h"
-#include "operator/translate/job_translation.h"
-#include "operator/translate/reason_names.h"
+#include "translation/job_translation.h"
+#include "translation/pod_slots.h"
+#include "translation/reason_names.h"
 
 namespace control {
 namespace {
@@ -235,9 +235,9 @@ void Decisions::on(const sched::StateChange& change, JobRecord& job) {
 // in the status of its array. When there are many, the next one would do no better.
 void Decisions::hold_array(JobRecord& array, const std::string& reason) {
   if (array.request->hold || array.wanted().held) return;
-  const auto held = std::ranges::count_if(
-      array.array->tasks,
-      [](const auto& each) { return std::as_const(*each.second).wanted().held.has_value(); });
+  const auto held = std::ranges::count_if(array.array->tasks, [](const auto& each) {
+    return std::as_const(*each.second).wanted().held.has_value();
+  });
   if (held < kHeldTasksMax) return;
   array.wanted().held = kube::JobHeld{reason};
   parts_.jobs.mark(array, WriteUrgency::kUrgent);

@@ -6,10 +6,10 @@
 
 #include "api/wellknown.h"
 #include "operator/jobs/predecessors.h"
-#include "operator/translate/job_translation.h"
-#include "operator/translate/reason_names.h"
-#include "operator/translate/sentences.h"
 #include "slurm/hostlist.h"
+#include "translation/job_translation.h"
+#include "translation/reason_names.h"
+#include "translation/sentences.h"
 
 namespace control {
 namespace {
@@ -53,7 +53,7 @@ void Forecasts::heed(JobRecord& job) {
   if (waiting_.insert(job.uid).second) line_.push_back(job.uid);
 }
 
-void Forecasts::forget(const std::string& uid) {
+void Forecasts::forget_job(const std::string& uid) {
   waiting_.erase(uid);
 }
 

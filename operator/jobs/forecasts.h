@@ -36,7 +36,7 @@ class Forecasts {
   // Takes a question that is new, or has its answer. REQUIRES: is_question.
   void heed(JobRecord& job);
   // Forgets a job whose object is gone.
-  void forget(const std::string& uid);
+  void forget_job(const std::string& uid);
 
   // Returns the next question, if the last one is answered. Cost: O(jobs + nodes),
   // twenty times a second at most. Illegal questions are answered at once.

@@ -12,8 +12,8 @@
 #include "operator/jobs/listed_job.h"
 #include "operator/jobs/run_times.h"
 #include "operator/jobs/status_after.h"
-#include "operator/translate/job_check.h"
-#include "operator/translate/reason_names.h"
+#include "translation/job_check.h"
+#include "translation/reason_names.h"
 
 namespace control {
 namespace {

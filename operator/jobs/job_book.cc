@@ -9,7 +9,7 @@
 #include "operator/gang/gang_observation.h"
 #include "operator/jobs/late_status.h"
 #include "operator/jobs/task_wishes.h"
-#include "operator/translate/reason_names.h"
+#include "translation/reason_names.h"
 
 namespace control {
 namespace {

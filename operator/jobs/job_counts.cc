@@ -16,7 +16,7 @@ std::optional<JobCounts::Place> JobCounts::place_of(const JobRecord& job) {
   return Place{kind, names.substr(0, names.find(',')), job.request->qos};
 }
 
-void JobCounts::observe(const JobRecord& job) {
+void JobCounts::observe_job(const JobRecord& job) {
   const auto place = place_of(job);
   if (!place) return forget(job.uid);
   const auto [found, is_new] = jobs_.try_emplace(job.uid, *place);
@@ -30,7 +30,7 @@ void JobCounts::observe(const JobRecord& job) {
 }
 
 // Called for jobs that were never counted, too.
-void JobCounts::forget(const std::string& job_uid) {
+void JobCounts::drop_job(const std::string& job_uid) {
   if (const auto known = jobs_.extract(job_uid)) add(known.mapped(), -1);
 }
 

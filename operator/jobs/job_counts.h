@@ -17,8 +17,8 @@ namespace control {
 class JobCounts {
  public:
   // Counts the job as it is now. One that has ended, is deleted or was not accepted counts nowhere.
-  void observe(const JobRecord& job);
-  void forget(const std::string& job_uid);
+  void observe_job(const JobRecord& job);
+  void drop_job(const std::string& job_uid);
 
   const kube::PartitionJobCounts& all() const { return all_; }
   kube::PartitionJobCounts of_partition(const std::string& name) const;

@@ -25,27 +25,27 @@ JobRecord job_in(const std::string& uid, kube::JobState state, const std::string
 TEST(JobCounts, FollowEachJobFromOneStateToTheNext) {
   JobCounts counts;
   JobRecord job = job_in("a", kube::JobState::kPending, "batch,night");
-  counts.observe(job);
+  counts.observe_job(job);
   EXPECT_TRUE(counts.take_changed());
   EXPECT_EQ(counts.of_partition("batch"), (kube::PartitionJobCounts{.pending = 1}))
       << "the first of those that it waits for";
   EXPECT_EQ(counts.of_partition("night"), kube::PartitionJobCounts{});
   EXPECT_EQ(counts.of_qos("normal"), (std::pair{0, 1}));
-  counts.observe(job);
+  counts.observe_job(job);
   EXPECT_FALSE(counts.take_changed());
 
   job = job_in("a", kube::JobState::kRunning, "night");
-  counts.observe(job);
+  counts.observe_job(job);
   EXPECT_EQ(counts.of_partition("batch"), kube::PartitionJobCounts{});
   EXPECT_EQ(counts.of_partition("night"), (kube::PartitionJobCounts{.running = 1}));
   EXPECT_EQ(counts.of_qos("normal"), (std::pair{1, 0}));
   job.wanted().state = kube::JobState::kSuspended;
-  counts.observe(job);
+  counts.observe_job(job);
   EXPECT_EQ(counts.all(), (kube::PartitionJobCounts{.suspended = 1}));
   EXPECT_EQ(counts.of_qos("normal"), (std::pair{1, 0})) << "it has its nodes";
 
   job.wanted().state = kube::JobState::kCompleted;
-  counts.observe(job);
+  counts.observe_job(job);
   EXPECT_EQ(counts.all(), kube::PartitionJobCounts{});
   EXPECT_TRUE(counts.take_changed());
 }
@@ -55,17 +55,17 @@ TEST(JobCounts, FollowEachJobFromOneStateToTheNext) {
 TEST(JobCounts, LeaveOutWhatIsDeletedOrNotAccepted) {
   JobCounts counts;
   JobRecord job = job_in("a", kube::JobState::kRunning, "batch");
-  counts.observe(job);
+  counts.observe_job(job);
   job.deleted = true;
-  counts.observe(job);
+  counts.observe_job(job);
   EXPECT_EQ(counts.all(), kube::PartitionJobCounts{});
   job.deleted = job.submitted = false;
-  counts.observe(job);
+  counts.observe_job(job);
   EXPECT_EQ(counts.all(), kube::PartitionJobCounts{});
   job.submitted = true;
-  counts.observe(job);
-  counts.forget("a");
-  counts.forget("a");
+  counts.observe_job(job);
+  counts.drop_job("a");
+  counts.drop_job("a");
   EXPECT_EQ(counts.all(), kube::PartitionJobCounts{});
 }
 

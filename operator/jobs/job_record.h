@@ -18,15 +18,15 @@
 #include "base/rare.h"
 #include "kube/api/pod.h"
 #include "operator/gang/gang_observation.h"
-#include "operator/gang/pod_slots.h"
-#include "operator/gang/task_key.h"
 #include "operator/publish/attempts.h"
 #include "operator/publish/mirror.h"
-#include "operator/translate/template_check.h"
 #include "operator/write/effect.h"
 #include "scheduler/event.h"
 #include "scheduler/model/array.h"
 #include "scheduler/model/job.h"
+#include "translation/pod_slots.h"
+#include "translation/task_key.h"
+#include "translation/template_check.h"
 
 namespace control {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "operator/translate/reason_names.h"
+#include "translation/reason_names.h"
 
 namespace control {
 namespace {

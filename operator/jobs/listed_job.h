@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "operator/jobs/job_record.h"
-#include "operator/translate/timetable_translation.h"
+#include "translation/timetable_translation.h"
 
 namespace control {
 
@@ -12,10 +12,8 @@ namespace control {
 // does not go with being frozen, or pods of its start may wait in an init container for others.
 inline std::optional<ListedJob> listed_job(const JobRecord* job) {
   if (job == nullptr || job->start.never_frozen || job->start.awaits_init) return std::nullopt;
-  return ListedJob{.ns = job->key.ns,
-                   .uid = job->object_uid(),
-                   .slots = job->start.slots,
-                   .task = job->task};
+  return ListedJob{
+      .ns = job->key.ns, .uid = job->object_uid(), .slots = job->start.slots, .task = job->task};
 }
 
 }  // namespace control

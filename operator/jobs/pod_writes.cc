@@ -12,11 +12,11 @@
 #include "operator/jobs/job_report.h"
 #include "operator/jobs/status_after.h"
 #include "operator/nodes/turns.h"
-#include "operator/translate/cpu_set.h"
-#include "operator/translate/job_translation.h"
-#include "operator/translate/units.h"
 #include "scheduler/model/memory_asked.h"
 #include "scheduler/select/memory_demand.h"
+#include "translation/cpu_set.h"
+#include "translation/job_translation.h"
+#include "translation/units.h"
 
 namespace control {
 namespace {

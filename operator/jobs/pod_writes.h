@@ -15,8 +15,8 @@
 #include "operator/loop/counters.h"
 #include "operator/publish/commit_gate.h"
 #include "operator/publish/waiting_line.h"
-#include "operator/translate/devices.h"
 #include "operator/write/writer.h"
+#include "translation/devices.h"
 
 namespace control {
 

@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "api/array_status.h"
-#include "operator/translate/reason_names.h"
 #include "slurm/array.h"
+#include "translation/reason_names.h"
 
 namespace control {
 namespace {

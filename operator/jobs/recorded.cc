@@ -9,6 +9,7 @@ constexpr base::Duration kAskAfterError = std::chrono::minutes{1};
 }  // namespace
 
 std::optional<ReadRecorded> Recorded::due_question(bool is_awaited, base::Instant now) {
+  is_awaited_ = is_awaited;
   if (!lease_ || !is_awaited || asks_ || next_question_ > now) return std::nullopt;
   asks_ = true;
   return ReadRecorded{*lease_};

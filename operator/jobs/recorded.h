@@ -24,18 +24,17 @@ class Recorded {
   std::int64_t version() const { return said_.version; }
   const kube::RecordedVersions& said() const { return said_; }
 
-  // `is_awaited`: a job waits for a higher version.
+  // `is_awaited`: a job waits for a higher version, as is remembered for next_due().
   std::optional<ReadRecorded> due_question(bool is_awaited, base::Instant now);
   // Afterwards jobs that wait are looked at again. A lower version than before: the API server's
   // store was set back.
   void answered(const RecordedRead& outcome, base::Instant now);
-  base::Instant next_due(bool is_awaited) const {
-    return is_awaited && !asks_ ? next_question_ : base::kNever;
-  }
+  base::Instant next_due() const { return is_awaited_ && !asks_ ? next_question_ : base::kNever; }
 
  private:
   std::optional<kube::ObjectKey> lease_;  // absent: there are no records
   kube::RecordedVersions said_;
+  bool is_awaited_ = false;
   bool asks_ = false;  // the question is on its way
   base::Instant next_question_{};
 };

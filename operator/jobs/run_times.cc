@@ -84,7 +84,7 @@ void note_life_before_ready(JobRecord& job, SchedulerDriver& scheduler, base::In
   tell_life_before_ready(job, scheduler, now);
 }
 
-void RunTimes::observe(const JobRecord& job) {
+void RunTimes::observe_job(const JobRecord& job) {
   if (job.is_allocated() && job.submitted && !job.deleted) {
     const auto& stored = job.status.stored().run_time;
     allocated_.try_emplace(job.uid, stored && stored->as_of + kPeriod <= shown_at_);

@@ -37,8 +37,8 @@ class RunTimes {
  public:
   void restore(base::Instant now) { shown_at_ = now; }
   // Called for each job that changed.
-  void observe(const JobRecord& job);
-  void forget(const std::string& job_uid) { allocated_.erase(job_uid); }
+  void observe_job(const JobRecord& job);
+  void drop_job(const std::string& job_uid) { allocated_.erase(job_uid); }
   // Marks the jobs that ran since. `is_listed`: by a published timetable. Cost: the jobs with an
   // allocation, once a minute.
   void refresh(JobBook& jobs, const SchedulerDriver& scheduler, base::Instant now,

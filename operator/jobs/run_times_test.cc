@@ -26,7 +26,7 @@ class RunTimesTest : public JobPartsFixture {
     (void)events();
     job.status.unmark();
     (void)jobs.take_marked();
-    times_.observe(job);
+    times_.observe_job(job);
     return job;
   }
   // Lets time pass and shows the times that are due.
@@ -111,9 +111,9 @@ TEST_F(RunTimesTest, AreStoredBeforeATimetableThoughAnotherLeaderHasLeftThemOut)
   JobRecord& job = ready();
   pass(seconds{60});
   job.status.know_stored(std::as_const(job).wanted());
-  times_.forget(job.uid);
+  times_.drop_job(job.uid);
   times_.restore(now += minutes{10});
-  times_.observe(job);
+  times_.observe_job(job);
   (void)jobs.take_marked();
   times_.before_timetable(job, jobs, scheduler, now);
   EXPECT_TRUE(is_marked());
@@ -123,7 +123,7 @@ TEST_F(RunTimesTest, AreStoredBeforeATimetableThoughAnotherLeaderHasLeftThemOut)
 TEST_F(RunTimesTest, AreNotShownOfAJobThatIsNotReady) {
   JobRecord& job = started();
   (void)jobs.take_marked();
-  times_.observe(job);
+  times_.observe_job(job);
   pass(seconds{60});
   EXPECT_FALSE(is_marked());
   EXPECT_FALSE(job.wanted().run_time.has_value());
@@ -150,7 +150,7 @@ TEST_F(RunTimesTest, AreNotShownOfAJobThatEndsOrIsForgotten) {
   pass(seconds{60});
   EXPECT_FALSE(is_marked()) << "its end says its times";
   job.wanted().ending.reset();
-  times_.forget(job.uid);
+  times_.drop_job(job.uid);
   pass(seconds{60});
   EXPECT_FALSE(is_marked());
 }
@@ -159,11 +159,11 @@ TEST_F(RunTimesTest, AreNotShownOfAJobThatEndsOrIsForgotten) {
 TEST_F(RunTimesTest, FollowTheAllocation) {
   JobRecord& job = ready();
   job.deleted = true;
-  times_.observe(job);
+  times_.observe_job(job);
   pass(seconds{60});
   EXPECT_FALSE(is_marked());
   job.deleted = false;
-  times_.observe(job);
+  times_.observe_job(job);
   pass(seconds{60});
   EXPECT_TRUE(is_marked());
 }

@@ -6,10 +6,10 @@
 
 #include "api/kstatus.h"
 #include "api/wellknown.h"
-#include "operator/translate/allocation.h"
-#include "operator/translate/reason_names.h"
 #include "scheduler/model/holds.h"
 #include "slurm/hostlist.h"
+#include "translation/allocation.h"
+#include "translation/reason_names.h"
 
 namespace control {
 namespace {

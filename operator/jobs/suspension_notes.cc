@@ -4,7 +4,7 @@
 
 #include "api/wellknown.h"
 #include "operator/gang/gang_observation.h"
-#include "operator/translate/reason_names.h"
+#include "translation/reason_names.h"
 
 namespace control {
 namespace {
@@ -68,7 +68,7 @@ void SuspensionNotes::observe_pod(const std::string& job_uid, const kube::Pod& p
 }
 
 // Forgets a job that has ended, or is gone.
-void SuspensionNotes::forget(const std::string& job_uid) {
+void SuspensionNotes::drop_job(const std::string& job_uid) {
   suspended_.erase(job_uid);
   look_at_.erase(job_uid);
 }

@@ -42,12 +42,15 @@ class SuspensionNotes {
   // Returns null for a job that is no longer known.
   using PodsOf = std::function<const Pods*(const std::string& job_uid)>;
 
+  void observe_job(const JobRecord& job, base::Instant now) {
+    observe(job.uid, suspension_of(job), now);
+  }
   // nullopt: the job is not suspended, or only by its turns.
   void observe(const std::string& job_uid, const std::optional<Suspension>& suspension,
                base::Instant now);
   // Takes a pod of the job that is new or changed.
   void observe_pod(const std::string& job_uid, const kube::Pod& pod, base::Instant now);
-  void forget(const std::string& job_uid);
+  void drop_job(const std::string& job_uid);
 
   // Returns the writes that are due, as far as half of the budget goes: statuses have the other
   // half. Cost: the pods of the jobs concerned.

@@ -156,7 +156,7 @@ TEST_F(SuspensionNotesTest, ANoteOfAJobThatRunsIsTakenAway) {
   put("b", "User");
   EXPECT_EQ(written(kLong), "-b");
   stored("b", {});
-  notes_.forget("job");
+  notes_.drop_job("job");
   EXPECT_EQ(written(kLong + seconds{60}), "");
 }
 

@@ -7,7 +7,7 @@
 
 #include "api/array_status.h"
 #include "base/number_list.h"
-#include "operator/translate/job_check.h"
+#include "translation/job_check.h"
 
 namespace control {
 namespace {

@@ -11,7 +11,7 @@
 #include <string>
 
 #include "operator/jobs/whole_templates.h"
-#include "operator/translate/template_check.h"
+#include "translation/template_check.h"
 
 namespace control {
 

@@ -47,7 +47,7 @@ void TimeToLive::observe(const kube::Job& object, const kube::JobStatus& status)
   tries_.set(uid, *end);
 }
 
-void TimeToLive::forget(const std::string& uid) {
+void TimeToLive::forget_job(const std::string& uid) {
   const auto found = jobs_.find(uid);
   if (found == jobs_.end()) return;
   waiting_.erase({found->second.number, uid});

@@ -32,7 +32,7 @@ class TimeToLive {
   // Called for a job that has ended, or has its answer, whenever its object or status changed.
   void observe(const kube::Job& object, const kube::JobStatus& status);
   // Forgets an object that is gone.
-  void forget(const std::string& uid);
+  void forget_job(const std::string& uid);
 
   // Returns as many as there is `room` for (CountedWriter), those whose time was over first. Each
   // is tried once a minute until a watch shows that it is being deleted, or gone: what became of a

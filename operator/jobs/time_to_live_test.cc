@@ -51,7 +51,7 @@ TEST(TimeToLive, TriesOnceAMinuteUntilTheJobIsGone) {
   EXPECT_TRUE(ttl.due(kEnd + seconds{59}, kTtlRoom).empty());
   EXPECT_EQ(ttl.next_due(kEnd), kEnd + minutes{1});
   EXPECT_EQ(ttl.due(kEnd + minutes{1}, kTtlRoom), std::vector{kDelete});
-  ttl.forget("uid");
+  ttl.forget_job("uid");
   EXPECT_EQ(ttl.next_due(kEnd), base::kNever);
   EXPECT_TRUE(ttl.due(kEnd + minutes{10}, kTtlRoom).empty());
 }
@@ -188,7 +188,7 @@ TEST_F(TimeToLiveWithRecords, WhatWaitsTakesNoRoom) {
   for (int i = 0; i < 50; ++i) observe(stored("late" + std::to_string(i), "9"));
   observe(stored("z", "5"));
   EXPECT_EQ(ttl_.due(over_, 1), (std::vector<DeleteJob>{{kKey, "z", "5"}}));
-  for (int i = 0; i < 50; ++i) ttl_.forget("late" + std::to_string(i));
+  for (int i = 0; i < 50; ++i) ttl_.forget_job("late" + std::to_string(i));
   EXPECT_EQ(ttl_.waiting_count(), 0U);
 }
 

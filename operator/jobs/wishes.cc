@@ -13,9 +13,9 @@
 #include "operator/jobs/queue_priorities.h"
 #include "operator/jobs/status_after.h"
 #include "operator/jobs/task_wishes.h"
-#include "operator/translate/job_check.h"
-#include "operator/translate/job_translation.h"
-#include "operator/translate/sentences.h"
+#include "translation/job_check.h"
+#include "translation/job_translation.h"
+#include "translation/sentences.h"
 
 namespace control {
 namespace {

@@ -14,8 +14,8 @@
 #include "operator/jobs/predecessors.h"
 #include "operator/loop/scheduler_driver.h"
 #include "operator/nodes/node_classes.h"
-#include "operator/translate/job_translation.h"
 #include "operator/write/effect.h"
+#include "translation/job_translation.h"
 
 namespace control {
 

@@ -25,25 +25,8 @@ constexpr base::Duration kClockStepMax = std::chrono::minutes{1};
 
 ControlLoop::ControlLoop(const kube::Clock& clock, Inbox& inbox, Writer& writer,
                          TemplateBook& templates, LoopHooks hooks)
-    : clock_{clock},
-      inbox_{inbox},
-      report_{std::move(hooks)},
-      writer_{writer, counters_},
-      jobs_{now_, templates, pods_},
-      scheduler_{clock, now_, counters_,
-                 [this](const sched::Decision& decision) { decisions_.apply(decision); }},
-      gate_{{.is_stored =
-                 [this](const std::string& uid) {
-                   const JobRecord* job = jobs_.peek(uid);
-                   return job == nullptr || !job->status.is_uncommitted();
-                 },
-             .is_published =
-                 [this](const std::string& node) { return timetables_.is_published(node); }}},
-      wishes_{parts_, scheduler_, numbers_, trials_},
-      decisions_{parts_, scheduler_, timetables_, wishes_, counters_, totals_},
-      pod_writes_{parts_, gate_, writer_, counters_},
-      gangs_{parts_, scheduler_, timetables_, pod_writes_},
-      adopted_{report_, templates.of_batch_jobs()} {}
+    : LoopBasis{clock, inbox, writer, std::move(hooks)},
+      LoopParts{static_cast<LoopBasis&>(*this), templates} {}
 
 base::Instant ControlLoop::step() {
   if (ended_) return base::kNever;
@@ -82,7 +65,7 @@ base::Instant ControlLoop::step() {
   queue_priorities_.refresh(jobs_, scheduler_);
   write_due_informing();
   count();
-  return next_due();
+  return next_due(now_);
 }
 
 void ControlLoop::take_inbox() {
@@ -138,26 +121,14 @@ void ControlLoop::reconcile_until_quiet() {
   }
 }
 
-// Tells the parts that keep sums or their own view of each job. They hear once per touched job, not
-// at each place that changes it: a sum is corrected by the difference between what the job counted
-// for before and counts for now.
+// The parts hear once per touched job, not at each place that changes it: a sum is corrected by the
+// difference between what the job counted for before and counts for now.
 void ControlLoop::note_change(const std::string& job_uid) {
-  if (const JobRecord* job = jobs_.peek(job_uid)) {
-    counts_.observe(*job);
-    run_times_.observe(*job);
-    if (!job->task) {
-      adopted_.observe_job(*job);
-      gated_.observe_job(*job);
-    }
-    notes_.observe(job_uid, suspension_of(*job), now_);
-    // From now on, if it has become ready.
-    if (unsliced_.observe_job(job_uid, job->start.never_frozen)) count_unsliced(*job);
-  } else {
-    counts_.forget(job_uid);
-    run_times_.forget(job_uid);
-    unsliced_.observe_job(job_uid, false);
-    notes_.forget(job_uid);
-  }
+  const JobRecord* job = jobs_.peek(job_uid);
+  if (job == nullptr) return drop_job(job_uid);
+  observe_job(*job, now_);
+  // From now on, if it has become ready.
+  if (unsliced_.observe_never_frozen(job_uid, job->start.never_frozen)) count_unsliced(*job);
 }
 
 // The life of a job, as far as it has come. `job` may be gone afterwards.
@@ -210,7 +181,6 @@ void ControlLoop::reconcile(JobRecord& job) {
 // afterwards.
 void ControlLoop::foretell(JobRecord& job) {
   if (!job.deleted) return forecasts_.heed(job);
-  forecasts_.forget(job.uid);
   forget(job);
 }
 
@@ -392,19 +362,6 @@ void ControlLoop::count() {
     const sched::NodeSpec* told = nodes_.told(name);
     return nodes_.needs_agent(name) && told != nullptr && told->state != sched::NodeState::kDown;
   });
-}
-
-// Returns the minimum over all parts. A part that is missing here would be looked at only when
-// something else happens.
-base::Instant ControlLoop::next_due() const {
-  // Each is an instant, kNever if the part waits for nothing but a change or an answer.
-  return std::min({scheduler_.next_due(), jobs_.next_due(), statuses_.next_due(now_),
-                   timetables_.next_due(now_), usage_.next_due(), budget_.next_due(now_),
-                   numbers_.next_due(now_), trials_.next_due(now_), notes_.next_due(now_),
-                   run_times_.next_due(), time_to_live_.next_due(now_), forecasts_.next_due(),
-                   recorded_.next_due(awaits_records()), adopted_.next_due(now_),
-                   gated_.next_due(now_), taints_.next_due(now_), orphans_.next_due(now_),
-                   unsliced_.next_due(), pods_.next_due(now_)});
 }
 
 // Another leader has written with a higher term, so this process lost its Lease without noticing

@@ -2,9 +2,8 @@
 // One object, one thread: step() is called again when the Inbox has something or at the instant
 // that it returned; nothing in it blocks.
 //
-// It has no state of its own but the parts, each of which owns what it knows and has the same few
-// verbs: observe (a change), due (the effects of now), answered (an outcome), next_due (when to
-// look again). The loop is the order in which they are asked, and what of one part concerns
+// It has no state of its own but the parts (loop/parts.h), each of which owns what it knows. The
+// loop is the order in which they are asked for what they write, and what of one part concerns
 // another.
 //
 // The order of writes follows from state, not from a script, so that it is the same
@@ -24,49 +23,14 @@
 #include <vector>
 
 #include "kube/clock.h"
-#include "operator/adopt/adopted_jobs.h"
-#include "operator/gated/gated_pods.h"
-#include "operator/jobs/decisions.h"
-#include "operator/jobs/forecasts.h"
-#include "operator/jobs/gang_runner.h"
-#include "operator/jobs/job_book.h"
-#include "operator/jobs/job_counts.h"
-#include "operator/jobs/job_numbers.h"
-#include "operator/jobs/job_parts.h"
-#include "operator/jobs/pod_index.h"
-#include "operator/jobs/pod_trials.h"
-#include "operator/jobs/pod_writes.h"
-#include "operator/jobs/queue_priorities.h"
-#include "operator/jobs/run_times.h"
-#include "operator/jobs/suspension_notes.h"
-#include "operator/jobs/template_book.h"
-#include "operator/jobs/time_to_live.h"
-#include "operator/jobs/unseen_jobs.h"
-#include "operator/jobs/wishes.h"
-#include "operator/loop/counters.h"
 #include "operator/loop/inbox.h"
 #include "operator/loop/newest.h"
-#include "operator/loop/report.h"
-#include "operator/loop/scheduler_driver.h"
-#include "operator/nodes/agent_pods.h"
-#include "operator/nodes/late_turns.h"
-#include "operator/nodes/node_book.h"
-#include "operator/nodes/node_taints.h"
-#include "operator/nodes/observed_lag.h"
-#include "operator/nodes/orphan_pods.h"
-#include "operator/nodes/unsliced_time.h"
-#include "operator/policy/policy_book.h"
-#include "operator/publish/commit_gate.h"
-#include "operator/publish/inform_budget.h"
-#include "operator/publish/status_publisher.h"
-#include "operator/publish/timetable_publisher.h"
-#include "operator/publish/usage_keeper.h"
-#include "operator/translate/allocation.h"
-#include "operator/write/writer.h"
+#include "operator/loop/parts.h"
+#include "translation/allocation.h"
 
 namespace control {
 
-class ControlLoop {
+class ControlLoop : private LoopBasis, private LoopParts {
  public:
   // All references must live longer than this.
   ControlLoop(const kube::Clock& clock, Inbox& inbox, Writer& writer, TemplateBook& templates,
@@ -153,7 +117,6 @@ class ControlLoop {
   bool awaits_records() const;
   void count();
   void count_licenses();
-  base::Instant next_due() const;
   void be_fenced(std::int64_t by_term);
   void be_overtaken(const JobRecord& job);
   void look_at_clocks();
@@ -239,66 +202,17 @@ class ControlLoop {
   std::optional<sched::EndedJob> ended_job(const kube::Job& job);
   NodesByName nodes_by_name() const;
 
-  const kube::Clock& clock_;
-  Inbox& inbox_;
-  const Report report_;
-  LoopCounters counters_;
-  JobTotals totals_;
-  CountedWriter writer_;
   std::int32_t lease_transitions_ = 0;
-  base::Instant now_{};  // of the present step
   std::int64_t term_ = 0;
   bool restored_ = false;
   bool ended_ = false;  // it leads no more
-  bool ends_by_time_ = true;
   // The two clocks at the last step, to tell how they should have gone on since.
   std::optional<std::pair<base::Instant, base::Duration>> clocks_;
 
   // The kinds that are taken from answers, too.
   std::tuple<Newest<kube::Pod>, Newest<kube::Node>, Newest<kube::SchedulerConfig>> newest_;
 
-  // The known objects.
-  PolicyBook policy_;
-  AgentPods agents_;
-  NodeBook nodes_{agents_, report_};
-  PodIndex pods_;
-  JobBook jobs_;
-  JobCounts counts_;
-  SchedulerDriver scheduler_;
   bool counts_changed_ = false;  // of partitions and QOS as they are shown
-
-  // Publishing, and its order.
-  const CommitGate gate_;
-  TimetablePublisher timetables_{nodes_, gate_, report_};
-  UsageKeeper usage_;
-  InformBudget budget_;
-  Recorded recorded_;
-  TaskEnds task_ends_{recorded_};
-  StatusPublisher statuses_{{jobs_, policy_, gate_, budget_, task_ends_}};
-
-  // Actions for one job.
-  const JobParts parts_{now_, jobs_, nodes_, policy_, report_, ends_by_time_};
-  JobNumbers numbers_;
-  PodTrials trials_;
-  Wishes wishes_;
-  Decisions decisions_;
-  PodWrites pod_writes_;
-  GangRunner gangs_;
-  RunTimes run_times_;
-  QueuePriorities queue_priorities_;
-  TimeToLive time_to_live_{recorded_};
-  UnseenJobs unseen_jobs_;
-  Forecasts forecasts_{parts_, scheduler_, numbers_, time_to_live_};
-  SuspensionNotes notes_;
-  AdoptedJobs adopted_;
-  GatedPods gated_{report_};
-
-  // Objects that converge beside the jobs.
-  NodeTaints taints_;
-  OrphanPods orphans_;
-  UnslicedTime unsliced_;
-  LateTurns late_;
-  ObservedLag lag_;
   base::Instant lag_taken_at_{};
 };
 

@@ -16,10 +16,10 @@
 #include "operator/gang/pod_pin.h"
 #include "operator/jobs/pod_index.h"
 #include "operator/nodes/agent_pods.h"
-#include "operator/translate/devices.h"
-#include "operator/translate/judged_spec.h"
-#include "operator/translate/kept_text.h"
-#include "operator/translate/node_translation.h"
+#include "translation/devices.h"
+#include "translation/judged_spec.h"
+#include "translation/kept_text.h"
+#include "translation/node_translation.h"
 
 namespace control {
 namespace {

@@ -17,10 +17,10 @@
 #include "operator/gang/pod_pin.h"
 #include "operator/jobs/pod_index.h"
 #include "operator/nodes/agent_pods.h"
-#include "operator/translate/batch_job_translation.h"
-#include "operator/translate/freeze_hazards.h"
-#include "operator/translate/node_translation.h"
-#include "operator/translate/pod_gang_translation.h"
+#include "translation/batch_job_translation.h"
+#include "translation/freeze_hazards.h"
+#include "translation/node_translation.h"
+#include "translation/pod_gang_translation.h"
 
 namespace control {
 namespace {

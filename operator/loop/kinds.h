@@ -49,9 +49,8 @@ Kinds<T..., U...> joined_kinds(Kinds<T...>, Kinds<U...>);
 using PolicyKinds = Kinds<kube::Partition, kube::Qos, kube::Account, kube::SchedulerConfig>;
 // The kinds in the order in which the loop takes their changes: those that others are judged by
 // come first.
-using WatchedKinds =
-    decltype(joined_kinds(PolicyKinds{}, Kinds<kube::NodeTimetable, kube::UsageRecord, kube::Node,
-                                               kube::BatchJob, kube::PodGroup, kube::Job,
-                                               kube::Pod>{}));
+using WatchedKinds = decltype(joined_kinds(
+    PolicyKinds{}, Kinds<kube::NodeTimetable, kube::UsageRecord, kube::Node, kube::BatchJob,
+                         kube::PodGroup, kube::Job, kube::Pod>{}));
 
 }  // namespace control

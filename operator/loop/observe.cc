@@ -9,8 +9,8 @@
 #include "operator/jobs/job_report.h"
 #include "operator/jobs/listed_job.h"
 #include "operator/loop/control_loop.h"
-#include "operator/translate/devices.h"
-#include "operator/translate/node_translation.h"
+#include "translation/devices.h"
+#include "translation/node_translation.h"
 
 namespace control {
 namespace {
@@ -206,11 +206,7 @@ void ControlLoop::forget(JobRecord& job) {
   if (job.id.number() != 0) scheduler_.tell(sched::Forget{job.id});
   job.submitted = false;
   for (const std::string& node : job.start.nodes) nodes_.leave(node, job.uid);
-  if (!job.task) {
-    time_to_live_.forget(job.uid);
-    adopted_.forget_job(job.uid);
-    gated_.forget_job(job.uid);
-  }
+  if (!job.task) forget_job(job.uid);
   jobs_.forget(job);
 }
 

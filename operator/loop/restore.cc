@@ -5,19 +5,19 @@
 
 #include "api/array_status.h"
 #include "api/wellknown.h"
-#include "operator/gang/task_key.h"
 #include "operator/jobs/job_report.h"
 #include "operator/jobs/listed_job.h"
 #include "operator/jobs/predecessors.h"
 #include "operator/jobs/status_after.h"
 #include "operator/jobs/task_wishes.h"
 #include "operator/loop/control_loop.h"
-#include "operator/translate/allocation.h"
-#include "operator/translate/job_check.h"
-#include "operator/translate/reason_names.h"
-#include "operator/translate/usage_translation.h"
 #include "slurm/array.h"
 #include "slurm/hostlist.h"
+#include "translation/allocation.h"
+#include "translation/job_check.h"
+#include "translation/reason_names.h"
+#include "translation/task_key.h"
+#include "translation/usage_translation.h"
 
 namespace control {
 namespace {

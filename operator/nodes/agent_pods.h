@@ -8,7 +8,7 @@
 
 #include "kube/api/meta.h"
 #include "kube/api/pod.h"
-#include "operator/translate/node_translation.h"
+#include "translation/node_translation.h"
 
 namespace control {
 

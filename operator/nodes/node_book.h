@@ -23,13 +23,13 @@
 #include "operator/nodes/node_classes.h"
 #include "operator/nodes/turns.h"
 #include "operator/nodes/unusable_nodes.h"
-#include "operator/translate/config_acceptance.h"
-#include "operator/translate/devices.h"
-#include "operator/translate/job_translation.h"
-#include "operator/translate/node_translation.h"
 #include "scheduler/event.h"
 #include "scheduler/model/config.h"
 #include "scheduler/model/node.h"
+#include "translation/config_acceptance.h"
+#include "translation/devices.h"
+#include "translation/job_translation.h"
+#include "translation/node_translation.h"
 
 namespace control {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "operator/translate/job_translation.h"
+#include "translation/job_translation.h"
 
 namespace control {
 

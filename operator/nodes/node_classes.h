@@ -12,7 +12,7 @@
 
 #include "kube/api/node.h"
 #include "kube/api/pod.h"
-#include "operator/translate/template_check.h"
+#include "translation/template_check.h"
 
 namespace control {
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/prng.h"
-#include "operator/translate/job_translation.h"
+#include "translation/job_translation.h"
 
 namespace control {
 namespace {

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "api/wellknown.h"
-#include "operator/gang/task_key.h"
-#include "operator/translate/node_translation.h"
 #include "timetable/timetable.h"
+#include "translation/node_translation.h"
+#include "translation/task_key.h"
 
 namespace control {
 namespace {
@@ -43,7 +43,7 @@ bool UnslicedTime::observe(const std::string& node, bool unsliced) {
   return changed;
 }
 
-bool UnslicedTime::observe_job(const std::string& uid, bool never_frozen) {
+bool UnslicedTime::observe_never_frozen(const std::string& uid, bool never_frozen) {
   if (never_frozen) {
     never_frozen_.insert(uid);
   } else {

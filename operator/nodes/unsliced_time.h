@@ -34,7 +34,8 @@ class UnslicedTime {
   bool observe(const std::string& node, bool unsliced);
   bool slices(const std::string& node) const { return !nodes_.contains(node); }
   // Notes if the job's pods are never frozen. Returns the same.
-  bool observe_job(const std::string& uid, bool never_frozen);
+  bool observe_never_frozen(const std::string& uid, bool never_frozen);
+  void drop_job(const std::string& uid) { (void)observe_never_frozen(uid, false); }
   // Notes for such a job the run time that the leader before has stored, as of then.
   void restore_job(const std::string& uid, const kube::RunTime& stored);
   bool counts_nobody() const { return nodes_.empty() && jobs_.empty() && never_frozen_.empty(); }

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "api/wellknown.h"
-#include "operator/translate/node_translation.h"
+#include "translation/node_translation.h"
 
 namespace control {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "api/partition.h"
-#include "operator/translate/node_translation.h"
+#include "translation/node_translation.h"
 
 namespace control {
 

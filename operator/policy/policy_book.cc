@@ -4,8 +4,8 @@
 
 #include "api/kstatus.h"
 #include "api/wellknown.h"
-#include "operator/translate/policy_values.h"
-#include "operator/translate/sentences.h"
+#include "translation/policy_values.h"
+#include "translation/sentences.h"
 
 namespace control {
 namespace {

@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "base/log_fields.h"
-#include "operator/gang/pod_defaults.h"
 #include "operator/loop/inbox.h"
 #include "operator/loop/kinds.h"
 #include "operator/policy/policy_kind.h"
 #include "operator/publish/mirror.h"
+#include "translation/pod_defaults.h"
 
 namespace control {
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "api/wellknown.h"
-#include "operator/translate/config_acceptance.h"
 #include "operator/write/write_point.h"
+#include "translation/config_acceptance.h"
 
 namespace control {
 

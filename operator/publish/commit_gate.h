@@ -36,7 +36,7 @@
 #include <vector>
 
 #include "api/node_timetable.h"
-#include "operator/gang/task_key.h"
+#include "translation/task_key.h"
 
 namespace control {
 

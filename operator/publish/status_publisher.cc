@@ -8,7 +8,7 @@
 #include "api/wellknown.h"
 #include "base/number_list.h"
 #include "operator/jobs/status_after.h"
-#include "operator/translate/reason_names.h"
+#include "translation/reason_names.h"
 
 namespace control {
 namespace {

@@ -22,8 +22,8 @@
 #include "operator/publish/attempts.h"
 #include "operator/publish/commit_gate.h"
 #include "operator/publish/mirror.h"
-#include "operator/translate/timetable_translation.h"
 #include "operator/write/effect.h"
+#include "translation/timetable_translation.h"
 
 namespace control {
 

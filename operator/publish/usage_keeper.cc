@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "operator/translate/usage_translation.h"
+#include "translation/usage_translation.h"
 
 namespace control {
 namespace {

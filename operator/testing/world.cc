@@ -11,10 +11,10 @@
 #include "kube/api/namespace.h"
 #include "kube/api/time_format.h"
 #include "kube/testing/api_server/empty_cluster.h"
-#include "operator/gang/members.h"
 #include "operator/gang/pod_pin.h"
-#include "operator/gang/task_key.h"
 #include "operator/jobs/pod_index.h"
+#include "translation/members.h"
+#include "translation/task_key.h"
 
 namespace control {
 namespace {

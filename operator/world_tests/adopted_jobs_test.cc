@@ -8,7 +8,7 @@
 #include "api/wellknown.h"
 #include "kube/api/batch_job.h"
 #include "operator/testing/batch_job_fixture.h"
-#include "operator/translate/batch_job_translation.h"
+#include "translation/batch_job_translation.h"
 
 namespace control {
 namespace {
@@ -369,10 +369,10 @@ TEST_F(AdoptedJobTest, GoesWithItsJobAndPods) {
 TEST_F(AdoptedJobTest, GoesOnAsAJobOfOursWhenItIsOrphaned) {
   create(batch_job("train", 2, "20s"));
   ASSERT_TRUE(world_.run_until([&] { return get("train").status.active == 2; }, minutes{1}));
-  EXPECT_TRUE(world_.client()
-                  .remove<kube::BatchJob>({kTeam, "train"},
-                                          {.propagation = kube::Propagation::kOrphan})
-                  .ok());
+  EXPECT_TRUE(
+      world_.client()
+          .remove<kube::BatchJob>({kTeam, "train"}, {.propagation = kube::Propagation::kOrphan})
+          .ok());
   EXPECT_TRUE(world_.run_until([&] { return world_.state("train") == "Completed"; }, minutes{2}))
       << world_.log_tail();
 }

@@ -11,9 +11,9 @@
 
 #include "api/wellknown.h"
 #include "kube/api/batch_job.h"
-#include "operator/gang/members.h"
 #include "operator/testing/batch_job_fixture.h"
 #include "timetable/timetable.h"
+#include "translation/members.h"
 
 namespace control {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "api/wellknown.h"
 #include "operator/testing/world.h"
-#include "operator/translate/config_translation.h"
+#include "translation/config_translation.h"
 
 namespace control {
 namespace {
@@ -83,10 +83,9 @@ TEST(Operator, AGangThatLosesANodeToATaintStartsAgainElsewhere) {
   ASSERT_TRUE(world.run_until(is_ready, seconds{30})) << world.log_tail();
   ASSERT_EQ(world.job("two").status.allocation->hostlist, "n[1-2]");
   const json taint{{"key", "team"}, {"effect", "NoExecute"}};
-  ASSERT_TRUE(
-      world.client()
-          .patch<kube::Node>({"", "n2"}, {{"spec", {{"taints", json::array({taint})}}}})
-          .ok());
+  ASSERT_TRUE(world.client()
+                  .patch<kube::Node>({"", "n2"}, {{"spec", {{"taints", json::array({taint})}}}})
+                  .ok());
   world.run_for(seconds{1});
   for (const kube::Pod& pod : world.pods_of("two")) {
     if (pod.spec.node_name != "n2") continue;
@@ -211,8 +210,8 @@ TEST(Operator, AJobSaysInWhichPartitionsItMayRunUntilItIsStartedInOne) {
   world.apply(gang_job("two", 1, "", {{"partitions", {"spare", "batch"}}}));
   world.apply(gang_job("bad", 1, "", {{"partitions", {"nowhere"}}}));
   for (const auto& [name, partitions] : want) {
-    ASSERT_TRUE(world.run_until([&, job = name] { return world.state(job) == "Pending"; },
-                                seconds{5}));
+    ASSERT_TRUE(
+        world.run_until([&, job = name] { return world.state(job) == "Pending"; }, seconds{5}));
     EXPECT_EQ(world.job(name).status.partition, partitions) << "its first status";
   }
   const auto pending_in = [&](const char* name) {

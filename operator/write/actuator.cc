@@ -16,10 +16,10 @@
 #include "operator/gang/gang_observation.h"
 #include "operator/gang/pod_pin.h"
 #include "operator/gang/step_secret.h"
-#include "operator/gang/task_key.h"
 #include "operator/jobs/pod_index.h"
 #include "operator/loop/kept_fields.h"
-#include "operator/translate/batch_job_translation.h"
+#include "translation/batch_job_translation.h"
+#include "translation/task_key.h"
 
 namespace control {
 namespace {

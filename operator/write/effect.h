@@ -29,10 +29,10 @@
 #include "kube/api/raw_json.h"
 #include "kube/api/service.h"
 #include "operator/gang/pod_builder.h"
-#include "operator/gang/pod_slots.h"
 #include "operator/loop/kinds.h"
 #include "operator/write/write_point.h"
 #include "scheduler/forecast/forecast.h"
+#include "translation/pod_slots.h"
 
 namespace control {
 
