@@ -52,7 +52,7 @@ base::Result<Credential> Credentials::of_plugin_locked() {
     from_plugin_.reset();
   }
   if (!from_plugin_) {
-    auto answer = run_exec_plugin(config_);
+    auto answer = config_.login->run_exec_plugin(config_);
     if (!answer.ok()) return answer.error();
     from_plugin_ = std::move(*answer);
   }

@@ -24,6 +24,7 @@ class ExecPluginTest : public testing::Test {
  protected:
   ExecPluginTest() {
     fs::create_directories(directory_);
+    config_.login = personal_login();
     config_.server = "https://10.0.0.1:6443";
     config_.exec = ExecPlugin{.api_version = "client.authentication.k8s.io/v1",
                               .command = (directory_ / "plugin").string(),

@@ -166,15 +166,11 @@ std::string host_header(const Url& url) {
   return usual_port ? with_port.substr(0, with_port.rfind(':')) : with_port;
 }
 
-// SOURCE: Kubernetes, "User impersonation". A key of the extra headers is percent-encoded, because
-// header names allow fewer characters than keys do.
-void add_impersonation(const Impersonation& as, httplib::Request& request) {
-  if (!as.user.empty()) request.set_header("Impersonate-User", as.user);
-  if (!as.uid.empty()) request.set_header("Impersonate-Uid", as.uid);
-  for (const std::string& group : as.groups) request.set_header("Impersonate-Group", group);
-  for (const auto& [key, value] : as.extra) {
-    request.set_header("Impersonate-Extra-" + percent_encode(key), value);
-  }
+// Returns what the configuration asks for that needs a Login; "" for nothing.
+std::string_view needs_login(const TransportConfig& config, const Url& proxy) {
+  if (config.exec) return "a program that prints credentials (exec)";
+  if (proxy.scheme.starts_with("socks")) return "a SOCKS proxy";
+  return config.impersonate == Impersonation{} ? "" : "impersonation";
 }
 
 // A TLS connection as the library sees it, for one request.
@@ -204,12 +200,14 @@ class TlsStream final : public httplib::Stream {
 class TlsClient final : public httplib::ClientImpl {
  public:
   // `proxy` has no host for a direct connection.
-  TlsClient(std::shared_ptr<TlsContext> context, Url server, Url proxy, base::Duration gather)
+  TlsClient(std::shared_ptr<TlsContext> context, Url server, Url proxy, const Login* login,
+            base::Duration gather)
       : ClientImpl{proxy.host.empty() ? server.host : proxy.host,
                    proxy.host.empty() ? server.port : proxy.port},
         context_{std::move(context)},
         server_{std::move(server)},
         proxy_{std::move(proxy)},
+        login_{login},
         gather_{gather} {}
 
   // Why there is no connection, if this class knows it.
@@ -239,7 +237,7 @@ class TlsClient final : public httplib::ClientImpl {
     }
     if (!proxy_.host.empty()) {
       const auto status =
-          open_tunnel(socket.sock, proxy_, server_.host, server_.port, kConnectTimeoutMax);
+          open_tunnel(socket.sock, proxy_, server_.host, server_.port, kConnectTimeoutMax, login_);
       if (!status.ok()) {
         close(socket);
         return fail(status.error(), error);
@@ -293,6 +291,7 @@ class TlsClient final : public httplib::ClientImpl {
   const std::shared_ptr<TlsContext> context_;
   const Url server_;
   const Url proxy_;
+  const Login* const login_;
   const base::Duration gather_;  // Request::gather
   std::unique_ptr<TlsConnection> tls_;
   std::optional<Error> failure_;
@@ -467,7 +466,11 @@ class HttpTransport::Connections {
       out.set_header("Authorization", credential.authorization);
     }
     out.set_header("Host", host_header(url_));
-    add_impersonation(config_.impersonate, out);
+    if (config_.login != nullptr) {
+      for (const auto& [name, value] : config_.login->impersonation_headers(config_.impersonate)) {
+        out.set_header(name, value);
+      }
+    }
     return out;
   }
 
@@ -562,7 +565,8 @@ class HttpTransport::Connections {
     // the server does not always arrive (tls_alert) and never says since when.
     if (auto status = check_dates_of(*party); !status.ok()) return status.error();
     std::unique_ptr<httplib::ClientImpl> client =
-        is_tls() ? std::make_unique<TlsClient>(party->tls, url_, proxy_, gather) : make_plain();
+        is_tls() ? std::make_unique<TlsClient>(party->tls, url_, proxy_, config_.login, gather)
+                 : make_plain();
     client->set_keep_alive(true);
     // Head and body of a request are two writes; without this the second waits for the
     // acknowledgement of the first (Nagle's algorithm).
@@ -632,6 +636,10 @@ Result<std::unique_ptr<HttpTransport>> HttpTransport::create(const TransportConf
   if (!url.ok()) return in_context(url.error());
   auto proxy = parse_proxy(config.proxy_url, *url);
   if (!proxy.ok()) return in_context(proxy.error());
+  if (const auto what = needs_login(config, *proxy); !what.empty() && config.login == nullptr) {
+    return in_context(base::invalid_argument(std::string{what} +
+                                             " is for kubectl gang; this program does without"));
+  }
   auto connections = std::make_unique<Connections>(config, *url, *std::move(proxy), clock);
   if (auto status = connections->prepare(); !status.ok()) return in_context(status.error());
   // A server that closes a connection while we write would end the process otherwise.

@@ -513,6 +513,25 @@ TEST(HttpTransportCreate, ExpiredClientCertificateIsASentence) {
       << transport.error().message;
 }
 
+// The agent and the operator are made without kube_login: what only a person at a terminal needs is
+// refused before it is tried.
+TEST(HttpTransportCreate, ProgramsInPodsDoWithoutWhatAPersonNeeds) {
+  const SystemClock clock;
+  const auto message = [&](const TransportConfig& config) {
+    const auto transport = HttpTransport::create(config, clock);
+    return transport.ok() ? std::string{} : transport.error().message;
+  };
+  const std::string url = "https://127.0.0.1:1";
+  const std::string who = " is for kubectl gang; this program does without";
+  EXPECT_EQ(
+      message({.server = url, .exec = ExecPlugin{.command = "aws"}, .origin = "kubeconfig /x"}),
+      "kubeconfig /x: a program that prints credentials (exec)" + who);
+  EXPECT_EQ(message({.server = url, .proxy_url = "socks5://127.0.0.1:1080"}),
+            "a SOCKS proxy" + who);
+  EXPECT_EQ(message({.server = url, .impersonate = {.user = "anna"}}), "impersonation" + who);
+  EXPECT_EQ(message({.server = url, .proxy_url = "http://127.0.0.1:3128"}), "");
+}
+
 // The last one is a pair in which certificate and key are sound, but not of each other.
 TEST(HttpTransportCreate, BrokenCertificatesAndKeysAreRefused) {
   const SystemClock clock;

@@ -5,6 +5,7 @@
 
 #include "base/result.h"
 #include "base/time.h"
+#include "kube/login.h"
 #include "kube/url.h"
 
 namespace kube {
@@ -19,8 +20,9 @@ std::string proxy_from_environment(const Url& server);
 // Makes `descriptor`, which is connected to the proxy, a connection to `host`:`port` behind it: by
 // CONNECT (http), or SOCKS 5 with the name resolved by the proxy (socks5, socks5h). Sends the
 // proxy's user and password if it has them. Blocks for `timeout` at most.
-// kUnavailable: a sentence that names the proxy and its answer; kTimeout.
+// kUnavailable: a sentence that names the proxy and its answer; kTimeout. REQUIRES: `login` for
+// SOCKS.
 base::Status open_tunnel(int descriptor, const Url& proxy, const std::string& host, int port,
-                         base::Duration timeout);
+                         base::Duration timeout, const Login* login);
 
 }  // namespace kube

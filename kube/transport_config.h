@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "kube/login.h"
 
 namespace kube {
 
@@ -40,8 +41,8 @@ struct Impersonation {
 };
 
 struct TransportConfig {
-  std::string server{};  // "https://10.0.0.1:6443", "http://127.0.0.1:8080/prefix"
-  std::string ca_pem{};  // "" = the machine's own certificate authorities
+  std::string server{};   // "https://10.0.0.1:6443", "http://127.0.0.1:8080/prefix"
+  std::string ca_pem{};   // "" = the machine's own certificate authorities
   std::string ca_file{};  // where ca_pem is from; read again when a server is not trusted
   bool insecure_skip_tls_verify = false;
   std::string tls_server_name{};  // that the certificate has; "" = the host of `server`
@@ -55,6 +56,8 @@ struct TransportConfig {
   std::string password{};
   std::optional<ExecPlugin> exec{};  // used when there is neither token nor token file
   Impersonation impersonate{};
+  // For exec, SOCKS and impersonate (kube/login.h); null: HttpTransport::create refuses these.
+  const Login* login = nullptr;
   std::string ns = "default";  // the context's namespace
   std::string origin{};        // for messages: "kubeconfig /home/a/.kube/config, context dev"
 

@@ -1,6 +1,7 @@
 #include "cli/cluster/connect.h"
 
 #include "kube/api/time_format.h"
+#include "kube/login.h"
 #include "kube/own_name.h"
 #include "kube/transport_config.h"
 
@@ -47,8 +48,9 @@ base::Result<std::unique_ptr<Connection>> Connection::open_as(const std::string&
   return open(config, options);
 }
 
-base::Result<std::unique_ptr<Connection>> Connection::open(const kube::TransportConfig& config,
+base::Result<std::unique_ptr<Connection>> Connection::open(kube::TransportConfig config,
                                                            const ConnectOptions& options) {
+  config.login = kube::personal_login();
   std::unique_ptr<Connection> connection{new Connection};
   base::Result<std::unique_ptr<kube::HttpTransport>> transport =
       kube::HttpTransport::create(config, connection->clock_);

@@ -30,7 +30,7 @@ class Connection {
 
  private:
   Connection() = default;
-  static base::Result<std::unique_ptr<Connection>> open(const kube::TransportConfig& config,
+  static base::Result<std::unique_ptr<Connection>> open(kube::TransportConfig config,
                                                         const ConnectOptions& options);
 
   kube::SystemClock clock_;

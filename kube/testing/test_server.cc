@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "kube/clock.h"
+#include "kube/login.h"
 
 namespace kube {
 
@@ -37,8 +38,9 @@ void TestServer::stop() {
   thread_.join();
 }
 
-std::unique_ptr<HttpTransport> transport_to(const TransportConfig& config) {
+std::unique_ptr<HttpTransport> transport_to(TransportConfig config) {
   static const SystemClock kClock;
+  config.login = personal_login();
   auto transport = HttpTransport::create(config, kClock);
   if (!transport.ok()) {
     ADD_FAILURE() << transport.error().message;

@@ -37,6 +37,6 @@ class TestServer {
 };
 
 // Returns a transport by the system's clock; the test fails if there can be none.
-std::unique_ptr<HttpTransport> transport_to(const TransportConfig& config);
+std::unique_ptr<HttpTransport> transport_to(TransportConfig config);
 
 }  // namespace kube

@@ -6,11 +6,11 @@
 #include <string>
 
 #include "api/node_timetable.h"
+#include "e2e/kubernetes/bench/work_queue.h"
 #include "kube/client.h"
 #include "kube/informer.h"
 #include "kube/run_loop.h"
 #include "kube/sleeper.h"
-#include "kube/work_queue.h"
 
 namespace kubernetes_bench {
 
@@ -31,7 +31,7 @@ class FakeAgents {
   const int cores_;
   kube::ThreadSleeper sleeper_;
   kube::Client client_;
-  kube::WorkQueue<std::string> queue_;
+  WorkQueue<std::string> queue_;
   kube::Informer<kube::NodeTimetable> informer_;
   std::atomic<std::int64_t> acknowledgements_ = 0;
   kube::RunLoop loops_;

@@ -47,21 +47,20 @@ json status_of(const kube::Pod& pod, const std::string& now) {
 FakeKubelets::FakeKubelets(kube::Transport& transport, const kube::Clock& clock)
     : clock_{clock},
       client_{transport, clock, sleeper_, {.rate = {.per_second = 100'000, .burst = 100'000}}},
-      nodes_{client_,
-             clock,
-             {},
-             // Only additions: a node or a pod must be looked at once. A pod is bound when it is
-             // made here.
-             {.on_add =
-                  [this](const auto& node) { nodes_queue_.add(kube::key_of(node->metadata)); }}},
-      pods_{client_,
-            clock,
-            {},
-            {.on_add = [this](const auto& pod) { pods_queue_.add(kube::key_of(pod->metadata)); }}} {
+      nodes_{
+          client_,
+          clock,
+          {},
+          // Only additions: a node or a pod must be looked at once. A pod is bound when it is
+          // made here.
+          {.on_add = [this](const auto& node) { nodes_queue_.add(kube::key_of(node->metadata)); }}},
+      pods_{client_, clock, {}, {.on_add = [this](const auto& pod) {
+              pods_queue_.add(kube::key_of(pod->metadata));
+            }}} {
   loops_.start("nodes", [this](std::stop_token stop) { return nodes_.step(std::move(stop)); });
   loops_.start("pods", [this](std::stop_token stop) { return pods_.step(std::move(stop)); });
   // One loop takes keys from a queue and works them off; a key that is added meanwhile comes again.
-  const auto serve = [this](kube::WorkQueue<kube::ObjectKey>& queue, const auto& what) {
+  const auto serve = [this](WorkQueue<kube::ObjectKey>& queue, const auto& what) {
     loops_.start("kubelet", [&queue, what](std::stop_token stop) {
       if (const auto key = queue.get(std::move(stop))) {
         what(*key);

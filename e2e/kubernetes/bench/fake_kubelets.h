@@ -2,13 +2,13 @@
 // statuses of kwok-stages.yaml.
 #pragma once
 
+#include "e2e/kubernetes/bench/work_queue.h"
 #include "kube/api/node.h"
 #include "kube/api/pod.h"
 #include "kube/client.h"
 #include "kube/informer.h"
 #include "kube/run_loop.h"
 #include "kube/sleeper.h"
-#include "kube/work_queue.h"
 
 namespace kubernetes_bench {
 
@@ -27,8 +27,8 @@ class FakeKubelets {
   const kube::Clock& clock_;
   kube::ThreadSleeper sleeper_;
   kube::Client client_;
-  kube::WorkQueue<kube::ObjectKey> nodes_queue_;
-  kube::WorkQueue<kube::ObjectKey> pods_queue_;
+  WorkQueue<kube::ObjectKey> nodes_queue_;
+  WorkQueue<kube::ObjectKey> pods_queue_;
   kube::Informer<kube::Node> nodes_;
   kube::Informer<kube::Pod> pods_;
   kube::RunLoop loops_;

@@ -24,7 +24,7 @@
 
 #include "base/check.h"
 
-namespace kube {
+namespace kubernetes_bench {
 
 template <typename Key>
 class WorkQueue {
@@ -96,4 +96,4 @@ class WorkQueue {
   std::set<Key> processing_;
 };
 
-}  // namespace kube
+}  // namespace kubernetes_bench

@@ -1,4 +1,4 @@
-#include "kube/work_queue.h"
+#include "e2e/kubernetes/bench/work_queue.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 
 #include "base/prng.h"
 
-namespace kube {
+namespace kubernetes_bench {
 namespace {
 
 // The queue's own invariants are checked at the end of each test, whatever it did.
@@ -173,4 +173,4 @@ TEST(WorkQueue, LosesNoAdditionBetweenThreads) {
 }
 
 }  // namespace
-}  // namespace kube
+}  // namespace kubernetes_bench
