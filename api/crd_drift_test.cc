@@ -1,6 +1,7 @@
 // Goal: the CustomResourceDefinitions and our types list the same fields, types and enum values, so
 // that nothing is in one and not in the other. Method: both become an outline, and the two are
 // compared. A type's outline comes from the same list of fields (`visit`) that its codec has.
+#include <chrono>
 #include <set>
 #include <string>
 
@@ -14,6 +15,7 @@
 #include "api/scheduler_config_codec.h"
 #include "api/usage_record_codec.h"
 #include "kube/testing/api_server/yaml_json.h"
+#include "timetable/timetable.h"
 
 namespace kube {
 namespace {
@@ -164,15 +166,22 @@ void compare(const json& crd, const json& type, const std::string& path) {
   }
 }
 
+// Returns the schema of a kind's fields, as crds/ has it.
 template <ApiObject T>
+json schema_of() {
+  const auto documents = devcluster::read_yaml_file(KUBEGANG_SOURCE_DIR "/crds/kubegang.io_" +
+                                                    std::string{T::kResource.plural} + ".yaml");
+  EXPECT_TRUE(documents.ok()) << documents.error().message;
+  if (!documents.ok()) return {};
+  return json::parse(
+      documents->front())["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"];
+}
+
 // A kind without a status in C++ must have none in its CRD.
+template <ApiObject T>
 void expect_same() {
   const std::string plural{T::kResource.plural};
-  const auto documents =
-      devcluster::read_yaml_file(KUBEGANG_SOURCE_DIR "/crds/kubegang.io_" + plural + ".yaml");
-  ASSERT_TRUE(documents.ok()) << documents.error().message;
-  const json crd = json::parse(documents->front());
-  const json& schema = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"];
+  const json schema = schema_of<T>();
   T object;
   compare(outline_of_schema(schema["spec"]), Outliner::outline_of(object.spec), plural + ".spec");
   if constexpr (requires { object.status; }) {
@@ -204,6 +213,25 @@ TEST(CrdDrift, SchedulerConfig) {
 }
 TEST(CrdDrift, UsageRecord) {
   expect_same<UsageRecord>();
+}
+
+// The API server takes what timetable::validate lets through: the scheduler checks each plan that
+// it publishes by the one, and a refused one would leave the node with its old timetable forever.
+TEST(CrdDrift, TimetablesHaveTheBoundsThatAreChecked) {
+  const json spec = schema_of<NodeTimetable>()["spec"]["properties"];
+  EXPECT_EQ(spec["pods"]["maxItems"], timetable::kPodsMax);
+  EXPECT_EQ(spec["plan"]["maxItems"], timetable::kPlanEntriesMax);
+  EXPECT_EQ(spec["cycle"]["maxItems"], timetable::kCycleSlotsMax);
+  for (const json& run : {spec["plan"]["items"]["properties"]["run"], spec["cycle"]["items"]}) {
+    EXPECT_EQ(run["maxItems"], timetable::kPodsMax);
+    EXPECT_EQ(run["items"]["maximum"], timetable::kPodsMax - 1);
+  }
+  const auto in = [](base::Duration time, base::Duration unit, const char* name) {
+    return "duration('" + std::to_string(time / unit) + name + "')";
+  };
+  EXPECT_EQ(spec["slice"]["x-kubernetes-validations"][0]["rule"],
+            "duration(self) >= " + in(timetable::kSliceMin, std::chrono::milliseconds{1}, "ms") +
+                " && duration(self) <= " + in(timetable::kSliceMax, std::chrono::seconds{1}, "s"));
 }
 
 }  // namespace
