@@ -165,7 +165,7 @@ IoResult Kernel::request(const std::string& uid, FreezeRequest wanted) {
 }
 
 // A pod's UID is enough to find its cgroup: the path serves the message only. kNotFound is what the
-// agent meets when it adopts a journal of pods that have ended meanwhile.
+// agent meets when it inherits a journal of pods that have ended meanwhile.
 base::Result<agent::PodOpener::Opened> Kernel::open_at(const std::string& path,
                                                        const std::string& uid) {
   if (find(uid) == nullptr) return base::Error{base::Code::kNotFound, "no cgroup " + path};

@@ -96,7 +96,7 @@ struct NodeAgent::Worker {
   Sink sink;
   agent::NodePolicy policy;
   agent::StatusWriter status;
-  std::optional<agent::PolicyLoop> loop;  // once the journal is adopted
+  std::optional<agent::PolicyLoop> loop;  // once the journal is inherited
   std::vector<Timer> timers;              // "confirm" and "lease"
   Time policy_at{0};
   Time status_at = kNoTime;
@@ -123,14 +123,15 @@ NodeAgent::~NodeAgent() {
   (void)std::remove(journal_path_.c_str());
 }
 
-// Adopts the journal, then begins to watch, with the policy due at once, as program/agent.cc does.
+// Inherits the journal, then begins to watch, with the policy due at once, as program/agent.cc
+// does.
 void NodeAgent::start_worker() {
   starts_at_ = kNoTime;
   thaws_at_ = kNoTime;
   if (!std::exchange(supervisor_, true)) alive_since_ = now_;
   worker_since_ = now_;
   worker_ = std::make_unique<Worker>(*this, prng_.next());
-  const agent::NodePolicy::Adopted before = worker_->policy.adopt();
+  const agent::NodePolicy::Inherited before = worker_->policy.inherit();
   has_journal_ = before.found && before.damage.empty();
   worker_->loop.emplace(machine_.clock, worker_->watch, worker_->policy, before.journal);
   // Informers run when something has come for them, the other two steps when it is time.

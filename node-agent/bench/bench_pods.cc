@@ -30,9 +30,8 @@ std::uint16_t BenchPods::add_pod() {
   CHECK(cgroup.ok());
   base::Result<std::unique_ptr<Freezer>> freezer = open_freezer(*cgroup);
   CHECK(freezer.ok());
-  controls_.push_back(
-      std::make_shared<PodControl>(PodIdentity{.uid = uid, .name = uid, .path = path},
-                                   *std::move(freezer), AdoptedAs::kRunning));
+  controls_.push_back(std::make_shared<PodControl>(
+      PodIdentity{.uid = uid, .name = uid, .path = path}, *std::move(freezer), FoundAs::kRunning));
   spinners_.emplace_back();
   return static_cast<std::uint16_t>(controls_.size() - 1);
 }

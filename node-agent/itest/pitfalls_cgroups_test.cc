@@ -158,7 +158,7 @@ TEST_P(PitfallsTest, AForeignFreezeIsLeftAlone) {
   cgroups_->spawn_counter(pod, milliseconds{1});
   cgroups_->set_frozen(pod, true);
   controls_[0] = std::make_shared<PodControl>(controls_[0]->identity, controls_[0]->freezer,
-                                              AdoptedAs::kForeign);
+                                              FoundAs::kForeign);
   submit(assignment({{0}, {1}}));
   // Several turns of the pod, in which nothing may be written.
   std::this_thread::sleep_for(milliseconds{1500});

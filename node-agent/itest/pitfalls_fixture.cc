@@ -45,9 +45,8 @@ std::string PitfallsTest::add_pod() {
   CHECK(cgroup.ok());
   base::Result<std::unique_ptr<Freezer>> freezer = open_freezer(*cgroup);
   CHECK(freezer.ok());
-  controls_.push_back(
-      std::make_shared<PodControl>(PodIdentity{.uid = uid, .name = uid, .path = path},
-                                   *std::move(freezer), AdoptedAs::kRunning));
+  controls_.push_back(std::make_shared<PodControl>(
+      PodIdentity{.uid = uid, .name = uid, .path = path}, *std::move(freezer), FoundAs::kRunning));
   return path;
 }
 

@@ -73,7 +73,7 @@ CpuSets::Outcome CpuSets::take_back(const Wanted& wanted, base::Duration now) {
 
 // With an empty list, so that the first apply() writes whatever is wanted now: the list that the
 // journal's process wrote is not known.
-void CpuSets::adopt(const std::vector<std::string>& uids) {
+void CpuSets::inherit(const std::vector<std::string>& uids) {
   for (const std::string& uid : uids) bound_[uid] = {};
 }
 

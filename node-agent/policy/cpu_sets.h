@@ -39,7 +39,7 @@ class CpuSets {
   Outcome apply(const Wanted& wanted, base::Duration now);
 
   // Once, before the first apply(): these pods were bound by the process before.
-  void adopt(const std::vector<std::string>& uids);
+  void inherit(const std::vector<std::string>& uids);
   // Returns the UIDs of all pods that are bound by us, or were and cannot be set free.
   std::vector<std::string> bound() const;
 

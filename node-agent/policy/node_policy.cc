@@ -102,25 +102,25 @@ NodePolicy::NodePolicy(std::string node, JournalFile journal, std::string boot_i
       opener_{opener},
       sink_{sink},
       cpu_sets_{opener},
-      adoption_{opener} {}
+      inheritance_{opener} {}
 
 // 1. No journal of this boot, or a damaged one: it is unknown which pods the agent
-//    froze, and adopt_unknown() finds them later by what is frozen. Usually no agent was here
+//    froze, and inherit_unknown() finds them later by what is frozen. Usually no agent was here
 //    before, but a user may have removed the file.
 // 2. A whole one: its pods, CPU sets and timetable go on.
-NodePolicy::Adopted NodePolicy::adopt() {
-  Adopted adopted;
+NodePolicy::Inherited NodePolicy::inherit() {
+  Inherited inherited;
   const base::Result<Journal> journal = journal_file_.read(boot_id_);
   unknown_ = !journal.ok();
-  adopted.found = journal.ok() || journal.error().code != base::Code::kNotFound;
+  inherited.found = journal.ok() || journal.error().code != base::Code::kNotFound;
   if (!journal) {
-    if (adopted.found) adopted.damage = journal.error().message;
-    return adopted;
+    if (inherited.found) inherited.damage = journal.error().message;
+    return inherited;
   }
-  adopted.journal = journal_ = *journal;
+  inherited.journal = journal_ = *journal;
   unread_.insert(journal_.unread.begin(), journal_.unread.end());
-  cpu_sets_.adopt(journal_.bound);
-  take_over(adoption_.begin(journal_.pods));
+  cpu_sets_.inherit(journal_.bound);
+  take_over(inheritance_.begin(journal_.pods));
   if (!journal_.timetable.empty()) {
     base::Result<kube::NodeTimetable> timetable = timetable_from_json(journal_.timetable);
     if (timetable && timetable->metadata.name == node_)
@@ -128,25 +128,25 @@ NodePolicy::Adopted NodePolicy::adopt() {
       // of the agent does not change turns.
       gate_.offer(*timetable, TimetableGate::Source::kWatch);
   }
-  return adopted;
+  return inherited;
 }
 
-// Adopted pods count as settled: an agent before this one let them settle before it froze them.
-void NodePolicy::take_over(const PodControls& adopted) {
-  for (const std::shared_ptr<PodControl>& control : adopted) {
+// Inherited pods count as settled: an agent before this one let them settle before it froze them.
+void NodePolicy::take_over(const PodControls& inherited) {
+  for (const std::shared_ptr<PodControl>& control : inherited) {
     settled_.insert(control->identity.uid);
     known_[control->identity.uid] = control;
   }
 }
 
-void NodePolicy::adopt_waiting(const Inputs& inputs) {
-  take_over(adoption_.retry(inputs.monotonic));
-  if (const auto at = adoption_.next_try()) wake_at(*at);
+void NodePolicy::inherit_waiting(const Inputs& inputs) {
+  take_over(inheritance_.retry(inputs.monotonic));
+  if (const auto at = inheritance_.next_try()) wake_at(*at);
 }
 
-// The last part of taking over without a whole journal, see adopt(): looks once at every pod of a
+// The last part of taking over without a whole journal, see inherit(): looks once at every pod of a
 // job, and again at those that could not be opened or read.
-void NodePolicy::adopt_unknown(const Inputs& inputs) {
+void NodePolicy::inherit_unknown(const Inputs& inputs) {
   if (!inputs.pods_known) return;
   if (unknown_) {
     for (const auto& [key, facts] : inputs.pods) {
@@ -157,9 +157,9 @@ void NodePolicy::adopt_unknown(const Inputs& inputs) {
   }
   if (unread_.empty()) return;
   if (inputs.monotonic >= read_again_at_) {
-    read_again_at_ = inputs.monotonic + Adoption::kRetryAfter;
+    read_again_at_ = inputs.monotonic + Inheritance::kRetryAfter;
     for (const auto& [key, facts] : inputs.pods) {
-      if (unread_.contains(facts.uid) && adopt_if_frozen(facts)) unread_.erase(facts.uid);
+      if (unread_.contains(facts.uid) && inherit_if_frozen(facts)) unread_.erase(facts.uid);
     }
   }
   if (!unread_.empty()) wake_at(read_again_at_);
@@ -168,7 +168,7 @@ void NodePolicy::adopt_unknown(const Inputs& inputs) {
 // A pod of a job that is asked to be frozen counts as frozen by us: to thaw it later is right in
 // any case, to take it for foreign would leave it frozen forever. Returns false if it could not be
 // looked at just now (no descriptor left, no right).
-bool NodePolicy::adopt_if_frozen(const PodFacts& facts) {
+bool NodePolicy::inherit_if_frozen(const PodFacts& facts) {
   const base::Result<PodOpener::Opened> opened =
       opener_.open(facts.uid, facts.qos.value_or(kube::QosClass::kBurstable));
   if (!opened) {
@@ -182,7 +182,7 @@ bool NodePolicy::adopt_if_frozen(const PodFacts& facts) {
                              .name = kube::to_string(facts.key),
                              .job_uid = facts.job_uid,
                              .path = opened->path};
-  take_over({std::make_shared<PodControl>(identity, opened->freezer, AdoptedAs::kFrozenByUs,
+  take_over({std::make_shared<PodControl>(identity, opened->freezer, FoundAs::kFrozenByUs,
                                           opened->never_freeze)});
   return true;
 }
@@ -222,8 +222,8 @@ void NodePolicy::take_timetable(const Inputs& inputs) {
 
 std::optional<base::Duration> NodePolicy::step(const Inputs& inputs) {
   next_step_.reset();
-  adopt_waiting(inputs);
-  adopt_unknown(inputs);
+  inherit_waiting(inputs);
+  inherit_unknown(inputs);
   note_running(inputs);
   // 1. Which timetable is in force, and where each pod that it lists stands.
   take_timetable(inputs);
@@ -390,7 +390,7 @@ std::optional<ControlRule> NodePolicy::rule_of(const Inputs& inputs, const PodFa
     const auto known = known_.find(facts.uid);
     if (known != known_.end()) return rule_of_ending(inputs, facts, *known->second);
     // Never under control: left alone, unless another program has frozen it (freezer.md 4 rule 10).
-    if (!adopt_foreign_once(facts)) return std::nullopt;
+    if (!inherit_foreign_once(facts)) return std::nullopt;
     return rule_of_ending(inputs, facts, *known_.at(facts.uid));
   }
   // A DisruptionTarget condition can be taken back. The pod then takes its turns again, and a later
@@ -403,8 +403,8 @@ std::optional<ControlRule> NodePolicy::rule_of(const Inputs& inputs, const PodFa
 // Takes over a pod that another program has frozen and that was being deleted when this process
 // first heard of it: frozen, it could not handle SIGTERM. Returns true if it was frozen. A pod that
 // is seen to run is left alone to its end; one whose cgroup could not be read is looked at again.
-bool NodePolicy::adopt_foreign_once(const PodFacts& facts) {
-  if (adoption_.waits_for(facts.uid) || unread_.contains(facts.uid)) return false;
+bool NodePolicy::inherit_foreign_once(const PodFacts& facts) {
+  if (inheritance_.waits_for(facts.uid) || unread_.contains(facts.uid)) return false;
   if (looked_at_ending_.contains(facts.uid)) return false;
   const base::Result<PodOpener::Opened> opened =
       opener_.open(facts.uid, facts.qos.value_or(kube::QosClass::kBurstable));
@@ -417,7 +417,7 @@ bool NodePolicy::adopt_foreign_once(const PodFacts& facts) {
                              .name = kube::to_string(facts.key),
                              .job_uid = facts.job_uid,
                              .path = opened->path};
-  known_[facts.uid] = std::make_shared<PodControl>(identity, opened->freezer, AdoptedAs::kForeign);
+  known_[facts.uid] = std::make_shared<PodControl>(identity, opened->freezer, FoundAs::kForeign);
   return true;
 }
 
@@ -512,7 +512,8 @@ bool NodePolicy::is_settled(const Inputs& inputs, const PodFacts& facts) {
   return true;
 }
 
-// 1. A pod that is known keeps its descriptors, unless its cgroup was removed. 2. One that adoption
+// 1. A pod that is known keeps its descriptors, unless its cgroup was removed. 2. One that
+// inheritance
 //    still tries to open, or that failed a moment ago, waits. 3. Otherwise its cgroup is searched,
 //    opened and looked at: how it is asked to be now decides whether a freeze in it is foreign.
 //    Returns null, with the reason in `view`, if the pod cannot be controlled now.
@@ -521,7 +522,7 @@ std::shared_ptr<PodControl> NodePolicy::known_or_open(const Inputs& inputs, cons
   // Opened once for each pod: the descriptors are kept, since a path could come to mean another
   // cgroup.
   if (const auto known = known_.find(facts.uid); known != known_.end()) {
-    if (!known->second->never_freeze.empty()) {  // adopted: an agent before us has frozen it
+    if (!known->second->never_freeze.empty()) {  // inherited: an agent before us has frozen it
       view.note = known->second->never_freeze;
       view.never_frozen = true;
       return nullptr;
@@ -529,7 +530,7 @@ std::shared_ptr<PodControl> NodePolicy::known_or_open(const Inputs& inputs, cons
     const bool gone = known->second->state.load(std::memory_order_acquire) == FreezeState::kGone;
     return gone ? reopened(inputs, known->second) : known->second;
   }
-  if (adoption_.waits_for(facts.uid)) {
+  if (inheritance_.waits_for(facts.uid)) {
     view.note = "its cgroup, which the agent before had under control, cannot be opened";
     return nullptr;
   }
@@ -549,8 +550,8 @@ std::shared_ptr<PodControl> NodePolicy::known_or_open(const Inputs& inputs, cons
     view.note = opened ? "its cgroup cannot be read" : opened.error().message;
     view.denied = !opened && opened.error().code == base::Code::kPermissionDenied;
     retries_[facts.uid] = {
-        .at = inputs.monotonic + Adoption::kRetryAfter, .why = view.note, .denied = view.denied};
-    wake_at(inputs.monotonic + Adoption::kRetryAfter);
+        .at = inputs.monotonic + Inheritance::kRetryAfter, .why = view.note, .denied = view.denied};
+    wake_at(inputs.monotonic + Inheritance::kRetryAfter);
     return nullptr;
   }
   // For example CRI-O's conmon in the pod's own cgroup: frozen with the pod, it could not answer
@@ -564,15 +565,15 @@ std::shared_ptr<PodControl> NodePolicy::known_or_open(const Inputs& inputs, cons
     return nullptr;
   }
   retries_.erase(facts.uid);
-  // Everything that we froze is in the journal and was adopted: another program froze this one,
+  // Everything that we froze is in the journal and was inherited: another program froze this one,
   // unless the journal was lost and the pod could not be read until now.
   const bool may_be_ours = unread_.erase(facts.uid) > 0;
-  const AdoptedAs if_frozen = may_be_ours ? AdoptedAs::kFrozenByUs : AdoptedAs::kForeign;
-  const AdoptedAs adopted_as =
-      requested.request == FreezeRequest::kFrozen ? if_frozen : AdoptedAs::kRunning;
+  const FoundAs if_frozen = may_be_ours ? FoundAs::kFrozenByUs : FoundAs::kForeign;
+  const FoundAs found_as =
+      requested.request == FreezeRequest::kFrozen ? if_frozen : FoundAs::kRunning;
   const PodIdentity identity{
       .uid = facts.uid, .name = view.name, .job_uid = facts.job_uid, .path = opened->path};
-  return known_[facts.uid] = std::make_shared<PodControl>(identity, opened->freezer, adopted_as);
+  return known_[facts.uid] = std::make_shared<PodControl>(identity, opened->freezer, found_as);
 }
 
 // Returns true if the pod should take its turns and has not had a cgroup that can be opened for
@@ -599,10 +600,10 @@ std::shared_ptr<PodControl> NodePolicy::reopened(const Inputs& inputs,
         opened ? opened->freezer->asked() : AskedState{.result = IoResult::kGone};
     if (requested.result == IoResult::kOk) {
       retries_.erase(identity.uid);
-      const AdoptedAs adopted_as =
-          requested.request == FreezeRequest::kFrozen ? AdoptedAs::kForeign : AdoptedAs::kRunning;
+      const FoundAs found_as =
+          requested.request == FreezeRequest::kFrozen ? FoundAs::kForeign : FoundAs::kRunning;
       return known_[identity.uid] =
-                 std::make_shared<PodControl>(identity, opened->freezer, adopted_as);
+                 std::make_shared<PodControl>(identity, opened->freezer, found_as);
     }
   }
   wake_at(retry.at);
@@ -642,7 +643,7 @@ std::vector<PodIdentity> NodePolicy::pods_to_name(const Inputs& inputs,
     }
   }
   // The pods of the last process that could not be opened yet may be frozen.
-  std::vector<PodIdentity> names = adoption_.waiting();
+  std::vector<PodIdentity> names = inheritance_.waiting();
   std::set<const PodControl*> seen;
   const auto name = [&](const PodControl& control) {
     if (!seen.insert(&control).second) return;
@@ -758,7 +759,7 @@ std::vector<PodView> NodePolicy::pods() const {
 // Used at the stop: only when this is true may the process end with exit code 0, after which its
 // supervisor does not thaw.
 bool NodePolicy::all_thawed() const {
-  if (!sink_.caught_up() || !adoption_.waiting().empty() || !unread_.empty()) return false;
+  if (!sink_.caught_up() || !inheritance_.waiting().empty() || !unread_.empty()) return false;
   return std::none_of(known_.begin(), known_.end(), [](const auto& entry) {
     return is_frozen_by_us(entry.second->state.load(std::memory_order_acquire));
   });

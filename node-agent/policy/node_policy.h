@@ -25,7 +25,7 @@
 #include "node-agent/policy/cpu_sets.h"
 #include "node-agent/policy/inputs.h"
 #include "node-agent/policy/timetable_gate.h"
-#include "node-agent/survival/adoption.h"
+#include "node-agent/survival/inheritance.h"
 #include "node-agent/survival/journal.h"
 #include "node-agent/switching/assignment.h"
 
@@ -68,15 +68,15 @@ class NodePolicy {
   //
   // With a damaged journal it is not known what we froze. Then nothing is touched until the API
   // server has named this node's pods; from then on every pod that a kubegang Job controls and that
-  // is asked frozen at pod level counts as adopted: if the timetable lists it, it takes its turns,
-  // otherwise it is thawed. Other frozen pods are left alone. A pod that cannot be looked at
+  // is asked frozen at pod level counts as inherited: if the timetable lists it, it takes its
+  // turns, otherwise it is thawed. Other frozen pods are left alone. A pod that cannot be looked at
   // just then is looked at until it can, also by the next process: the journal names it as unread.
-  struct Adopted {
+  struct Inherited {
     bool found = false;  // there was a journal of this boot
     Journal journal{};
     std::string damage{};  // why it is damaged; "" = it is whole
   };
-  Adopted adopt();
+  Inherited inherit();
 
   // Returns when to step again if nothing happens before (monotonic).
   std::optional<base::Duration> step(const Inputs& inputs);
@@ -125,10 +125,10 @@ class NodePolicy {
     std::optional<ControlledPod> controlled{};
   };
 
-  void take_over(const PodControls& adopted);
-  void adopt_waiting(const Inputs& inputs);
-  void adopt_unknown(const Inputs& inputs);
-  bool adopt_if_frozen(const PodFacts& facts);
+  void take_over(const PodControls& inherited);
+  void inherit_waiting(const Inputs& inputs);
+  void inherit_unknown(const Inputs& inputs);
+  bool inherit_if_frozen(const PodFacts& facts);
   void take_timetable(const Inputs& inputs);
   std::vector<Placed> place_pods(const Inputs& inputs);
   Placed place(const Inputs& inputs, std::uint16_t index, const kube::TimetablePod& listed);
@@ -150,7 +150,7 @@ class NodePolicy {
   std::shared_ptr<PodControl> reopened(const Inputs& inputs,
                                        const std::shared_ptr<PodControl>& gone);
   bool lacks_its_cgroup(const Inputs& inputs, const PodFacts& facts);
-  bool adopt_foreign_once(const PodFacts& facts);
+  bool inherit_foreign_once(const PodFacts& facts);
   void add_the_unlisted(std::vector<ControlledPod>& pods) const;
   std::vector<PodIdentity> pods_to_name(const Inputs& inputs, const Assignment& assignment);
   void write_journal(const Inputs& inputs, const std::vector<CpuSets::Wanted>& cpu_sets,
@@ -170,7 +170,7 @@ class NodePolicy {
   GateVerdict last_verdict_ = GateVerdict::kUnchanged;
   std::map<GateVerdict, std::uint64_t> ignored_;
   std::shared_ptr<const kube::NodeTimetable> offered_;
-  Adoption adoption_;
+  Inheritance inheritance_;
   bool unknown_ = false;          // no journal names the agent's pods, and they are not known yet
   std::set<std::string> unread_;  // UIDs of those that then could not be looked at
   base::Duration read_again_at_{0};
@@ -181,7 +181,7 @@ class NodePolicy {
   std::map<std::string, base::Duration> without_cgroup_since_;
   std::map<std::string, Ending> endings_;
   std::map<std::string, Retry> retries_;
-  std::set<std::string> looked_at_ending_;  // see adopt_foreign_once()
+  std::set<std::string> looked_at_ending_;  // see inherit_foreign_once()
   std::vector<Placed> placed_;
   std::optional<Assignment> submitted_;
   Journal journal_;  // as last written

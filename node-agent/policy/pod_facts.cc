@@ -105,11 +105,6 @@ JobOfPod job_of(const kube::Pod& pod) {
   return is_pod_uid(job.uid) ? job : JobOfPod{};
 }
 
-bool is_finished(const kube::Pod& pod) {
-  return pod.status.phase == kube::PodPhase::kSucceeded ||
-         pod.status.phase == kube::PodPhase::kFailed;
-}
-
 // Only a pod that may be frozen needs to settle.
 bool containers_count(const kube::Pod& pod) {
   return !is_finished(pod) && !job_of(pod).uid.empty();

@@ -248,19 +248,19 @@ base::Status Worker::serve_health() {
 // 1. serve health and metrics, 2. start the switcher's thread, 3. take over from the journal, 4.
 //    make the first step from the journal alone, 5. start the watches and the status thread.
 base::Status Worker::start() {
-  // Health first: a port that is taken must fail before anything is adopted or frozen.
+  // Health first: a port that is taken must fail before anything is inherited or frozen.
   if (base::Status status = serve_health(); !status) return status;
   if (base::Status status = switcher_.start(); !status) return status;
-  // The journal is taken over after the switcher's thread runs: adopted pods go to it at once.
+  // The journal is taken over after the switcher's thread runs: inherited pods go to it at once.
   metrics_.set_policy(switcher_.policy());
-  const NodePolicy::Adopted adopted = policy_.adopt();
-  if (!adopted.damage.empty()) {
+  const NodePolicy::Inherited inherited = policy_.inherit();
+  if (!inherited.damage.empty()) {
     spdlog::error("the journal is damaged: waiting for the API server to name the pods error={}",
-                  base::log_value(adopted.damage));
+                  base::log_value(inherited.damage));
   }
-  if (adopted.found && adopted.damage.empty()) {
-    spdlog::info("took over pods={} timetable={}", adopted.journal.pods.size(),
-                 !adopted.journal.timetable.empty());
+  if (inherited.found && inherited.damage.empty()) {
+    spdlog::info("took over pods={} timetable={}", inherited.journal.pods.size(),
+                 !inherited.journal.timetable.empty());
   }
   AgentParts parts{
       .node = options_.node_name,
@@ -277,8 +277,8 @@ base::Status Worker::start() {
       .read_topology = [this] { return read_topology_now(); },
       .online_cpus = [this] { return topology_.online(); },
       .check_node = [this](const ClockReading& clock) { return check_node_now(clock); }};
-  agent_ = std::make_unique<Agent>(std::move(parts), adopted.journal);
-  agent_->step();  // Adopted pods take their turns before the API server answers.
+  agent_ = std::make_unique<Agent>(std::move(parts), inherited.journal);
+  agent_->step();  // Inherited pods take their turns before the API server answers.
   watch_.start(loops_);
   loops_.start(
       "status", [this](std::stop_token) { return status_writer_.step(); }, &status_waker_);

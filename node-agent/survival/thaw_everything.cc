@@ -42,7 +42,7 @@ ThawResult thaw_again_and_again(const std::vector<PodIdentity>& pods, const PodC
 
 // Opens the tree, reads the journal, thaws, all again at each call: nothing that was learned before
 // a crash is trusted. A damaged journal counts as done, because it does not name the agent's pods;
-// the next worker finds them (NodePolicy::adopt).
+// the next worker finds them (NodePolicy::inherit).
 bool thaw_everything(const AgentPlaces& places, const std::function<bool()>& give_up) {
   const base::Result<PodCgroups> cgroups =
       PodCgroups::open(places.cgroup_root, places.kubelet_root);

@@ -20,7 +20,7 @@ namespace agent {
 inline constexpr std::size_t kControlledPodsMax = 2 * timetable::kPodsMax;
 
 // How the agent took a pod over when it opened its cgroup.
-enum class AdoptedAs : std::uint8_t { kRunning, kFrozenByUs, kForeign };
+enum class FoundAs : std::uint8_t { kRunning, kFrozenByUs, kForeign };
 
 // The identity of a pod, as the journal keeps it: enough to find its cgroup again after a restart,
 // and to name it to people.
@@ -36,19 +36,19 @@ struct PodIdentity {
 // One pod incarnation with its open freezer, for as long as the pod exists. Constant but for what
 // the switcher tells about it, which any thread may read.
 struct PodControl {
-  PodControl(PodIdentity who, std::shared_ptr<Freezer> pod_freezer, AdoptedAs how_adopted,
+  PodControl(PodIdentity who, std::shared_ptr<Freezer> pod_freezer, FoundAs how_found,
              std::string why_never = {})
       : identity{std::move(who)},
         freezer{std::move(pod_freezer)},
-        adopted_as{how_adopted},
+        found_as{how_found},
         never_freeze{std::move(why_never)},
-        state{adopted_as == AdoptedAs::kRunning   ? FreezeState::kThawed
-              : adopted_as == AdoptedAs::kForeign ? FreezeState::kForeign
-                                                  : FreezeState::kFreezing} {}
+        state{found_as == FoundAs::kRunning   ? FreezeState::kThawed
+              : found_as == FoundAs::kForeign ? FreezeState::kForeign
+                                              : FreezeState::kFreezing} {}
 
   const PodIdentity identity;
   const std::shared_ptr<Freezer> freezer;
-  const AdoptedAs adopted_as;
+  const FoundAs found_as;
   const std::string never_freeze;  // why it must not be frozen; "" = it may be
 
   std::atomic<FreezeState> state;

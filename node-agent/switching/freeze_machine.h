@@ -59,7 +59,7 @@ class FreezeMachine {
  public:
   enum class Action : std::uint8_t { kNothing, kLook, kFreezeAgain, kThawAgain };
 
-  // Makes a pod as it was found: frozen by us (adopted), frozen by another program, or running.
+  // Makes a pod as it was found: frozen by us (inherited), frozen by another program, or running.
   static FreezeMachine found_running(base::Duration now);
   static FreezeMachine found_frozen_by_us(base::Duration now);
   static FreezeMachine found_foreign(base::Duration now);

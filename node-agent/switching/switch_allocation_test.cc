@@ -71,7 +71,7 @@ TEST(SwitchAllocation, ASwitchAndTheLooksAfterItAllocateNothing) {
     table.cycle[i % 3].push_back(i);
     assignment.pods.push_back({.control = std::make_shared<PodControl>(
                                    PodIdentity{.uid = std::to_string(i)},
-                                   std::make_shared<PlainFreezer>(), AdoptedAs::kRunning),
+                                   std::make_shared<PlainFreezer>(), FoundAs::kRunning),
                                .index = i,
                                .rule = ControlRule::kTimetable});
   }

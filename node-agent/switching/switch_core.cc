@@ -26,13 +26,13 @@ constexpr int kMissedCountMax = 1000;
 // last hours, and the gang of another slot must not run for a quarter of one.
 constexpr base::Duration kApartMax = std::chrono::seconds{2};
 
-FreezeMachine machine_of(AdoptedAs adopted_as, base::Duration now) {
-  switch (adopted_as) {
-    case AdoptedAs::kRunning:
+FreezeMachine machine_of(FoundAs found_as, base::Duration now) {
+  switch (found_as) {
+    case FoundAs::kRunning:
       return FreezeMachine::found_running(now);
-    case AdoptedAs::kFrozenByUs:
+    case FoundAs::kFrozenByUs:
       return FreezeMachine::found_frozen_by_us(now);
-    case AdoptedAs::kForeign:
+    case FoundAs::kForeign:
       return FreezeMachine::found_foreign(now);
   }
   return FreezeMachine::found_running(now);
@@ -95,7 +95,7 @@ void SwitchCore::take_in(const Assignment& assignment, base::Duration now) {
     const bool known = place < slots_before_.size() && slots_before_[place].control == pod.control;
     Slot* before = known ? &slots_before_[place] : nullptr;
     Slot slot{.control = pod.control,
-              .machine = known ? before->machine : machine_of(pod.control->adopted_as, now),
+              .machine = known ? before->machine : machine_of(pod.control->found_as, now),
               .index = pod.index,
               .rule = pod.rule,
               .leaving = false,
@@ -107,7 +107,7 @@ void SwitchCore::take_in(const Assignment& assignment, base::Duration now) {
     // A slot without a control is one that was carried over; the loop below skips it.
     if (known) before->control.reset();
     // It is asked for; whether it stands still is not known yet.
-    if (!known && pod.control->adopted_as == AdoptedAs::kFrozenByUs) {
+    if (!known && pod.control->found_as == FoundAs::kFrozenByUs) {
       slot.machine.on_look({.result = IoResult::kOk, .request = FreezeRequest::kFrozen},
                            pod.control->freezer->observe(), now);
     }

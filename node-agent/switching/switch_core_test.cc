@@ -38,8 +38,7 @@ class SwitchCoreTest : public ::testing::Test {
  protected:
   // Returns the control of the pod of this name, the same one each time: assignments that follow
   // one another list the same object. `found` counts at its first use only.
-  std::shared_ptr<PodControl> control(const std::string& name,
-                                      AdoptedAs found = AdoptedAs::kRunning) {
+  std::shared_ptr<PodControl> control(const std::string& name, FoundAs found = FoundAs::kRunning) {
     auto& known = controls_[name];
     if (!known) {
       known = std::make_shared<PodControl>(PodIdentity{.uid = name}, kernel_.open(name), found);
@@ -358,7 +357,7 @@ TEST_F(SwitchCoreTest, ThawsAPodThatIsDeletedWhileItFreezes) {
 // deletion, which would hang otherwise, may.
 TEST_F(SwitchCoreTest, NeverWritesAForeignPodUntilItIsDeleted) {
   kernel_.cgroup("b").request = FreezeRequest::kFrozen;
-  control("b", AdoptedAs::kForeign);
+  control("b", FoundAs::kForeign);
   obey(two_gangs());
   run_until(kStart + seconds{4});
   EXPECT_EQ(kernel_.cgroup("b").writes, 0U);
@@ -374,7 +373,7 @@ TEST_F(SwitchCoreTest, TakesUpAPodWhoseForeignFreezeEnded) {
   Assignment assignment = two_gangs();
   set_cycle(assignment, {{0}});
   kernel_.cgroup("b").request = FreezeRequest::kFrozen;
-  control("b", AdoptedAs::kForeign);
+  control("b", FoundAs::kForeign);
   obey(assignment);
   kernel_.cgroup("b").request = FreezeRequest::kThawed;
   run_until(clock_.wall() + seconds{3});
@@ -395,9 +394,9 @@ TEST_F(SwitchCoreTest, FreezesAgainWhatSomebodyElseThawed) {
 
 // It is a's turn, so the first switch thaws what an agent before this one froze for its own last
 // slot.
-TEST_F(SwitchCoreTest, AdoptsWhatItsPredecessorFroze) {
+TEST_F(SwitchCoreTest, InheritsWhatItsPredecessorFroze) {
   kernel_.cgroup("a").request = FreezeRequest::kFrozen;
-  control("a", AdoptedAs::kFrozenByUs);
+  control("a", FoundAs::kFrozenByUs);
   obey(two_gangs());
   EXPECT_TRUE(runs("a"));
   EXPECT_FALSE(runs("b"));

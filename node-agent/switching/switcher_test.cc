@@ -41,7 +41,7 @@ class SwitcherTest : public ::testing::Test {
     for (int i = 0; i < 2; ++i) {
       freezers_.push_back(std::make_shared<SharedFreezer>());
       controls_.push_back(std::make_shared<PodControl>(PodIdentity{.uid = std::to_string(i)},
-                                                       freezers_.back(), AdoptedAs::kRunning));
+                                                       freezers_.back(), FoundAs::kRunning));
     }
   }
   Assignment assignment(std::vector<timetable::PodSet> cycle) {

@@ -90,7 +90,7 @@ void FakeNode::restart_agent(bool pods_known) {
                                          "boot-1", *opener_, *sink_);
   // Cgroups that a crashed agent left frozen are taken over here, before the first step, as the
   // real program does it.
-  (void)policy_->adopt();
+  (void)policy_->inherit();
 }
 
 void FakeNode::hold_switcher(bool on) {

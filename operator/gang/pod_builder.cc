@@ -266,7 +266,7 @@ void set_resources(Json& container, bool first, const PodSlot& slot,
 }
 
 // A batch Job that is deleted in the foreground goes when its pods are gone.
-bool is_adopted(const kube::Job& job) {
+bool is_of_batch_job(const kube::Job& job) {
   const kube::OwnerReference* owner = kube::controller_of(job.metadata);
   return owner != nullptr && owner->api_version.starts_with("batch/");
 }
@@ -311,7 +311,7 @@ void set_metadata(Json& pod, const kube::Job& job, const PodSlot& slot, const Po
                                               {"name", job.metadata.name},
                                               {"uid", job.metadata.uid},
                                               {"controller", true},
-                                              {"blockOwnerDeletion", is_adopted(job)}}});
+                                              {"blockOwnerDeletion", is_of_batch_job(job)}}});
   pod["metadata"] = std::move(metadata);
 }
 

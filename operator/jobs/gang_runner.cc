@@ -516,7 +516,7 @@ void GangRunner::become_ready(JobRecord& job) {
   const bool takes_turns = std::ranges::any_of(
       nodes, [this](const std::string& node) { return parts_.nodes.takes_turns(node); });
   if (!takes_turns) job.start.late_readiness = parts_.now;
-  // A controller, such as that of batch Jobs (AdoptedJobs), says in its own object what it sees.
+  // A controller, such as that of batch Jobs (ManagedJobs), says in its own object what it sees.
   const bool is_watched = kube::controller_of(job.object->metadata) != nullptr;
   parts_.jobs.mark(job, takes_turns  ? WriteUrgency::kCommit
                         : is_watched ? WriteUrgency::kUrgent

@@ -267,7 +267,8 @@ TEST_F(JobBookTest, AJobWithSomethingLeftToSayIsNotPutAway) {
       {"unjudged", [](JobRecord& job) { job.judge_again = true; }},
       {"template under way", [](JobRecord& job) { job.start.launching = true; }},
       {"pods under way", [](JobRecord& job) { job.start.creating = {0}; }},
-      {"spec refused", [](JobRecord& job) {
+      {"spec refused",
+       [](JobRecord& job) {
          kube::Job before = *job.object;
          before.spec.partitions = {"before"};
          job.accepted = std::make_shared<const kube::Job>(before);

@@ -18,7 +18,7 @@ std::optional<JobCounts::Place> JobCounts::place_of(const JobRecord& job) {
 
 void JobCounts::observe_job(const JobRecord& job) {
   const auto place = place_of(job);
-  if (!place) return forget(job.uid);
+  if (!place) return drop_job(job.uid);
   const auto [found, is_new] = jobs_.try_emplace(job.uid, *place);
   if (!is_new) {
     // Most changes of a job are none of its place.

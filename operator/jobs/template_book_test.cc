@@ -84,8 +84,7 @@ TEST(WholeTemplates, AreOfNewJobsOnly) {
   };
   const auto with = [&](std::string_view type) {
     return is_kept_after([&](kube::BatchJob& job) {
-      job.status.conditions = {
-          {.type = std::string{type}, .status = kube::ConditionStatus::kTrue}};
+      job.status.conditions = {{.type = std::string{type}, .status = kube::ConditionStatus::kTrue}};
     });
   };
   EXPECT_TRUE(is_kept_after([](kube::BatchJob&) {}));

@@ -29,7 +29,7 @@ void TimeToLive::observe(const kube::Job& object, const kube::JobStatus& status)
   const std::optional<base::Instant> end = end_of_life(object, status);
   // Also when the field is taken away from a job that has ended. An object that is being deleted
   // goes with its last finalizer, which another deletion does not hasten.
-  if (!end || object.metadata.deletion_timestamp) return forget(uid);
+  if (!end || object.metadata.deletion_timestamp) return forget_job(uid);
   const auto [found, is_new] = jobs_.try_emplace(uid, Entry{kube::key_of(object.metadata), *end});
   Entry& entry = found->second;
   const bool waits = waiting_.erase({entry.number, uid}) > 0;

@@ -130,7 +130,7 @@ class TimeToLiveWithRecords : public ::testing::Test {
     return recorded_.due_question(ttl_.waiting_count() > 0, now);
   }
   base::Instant next_due(base::Instant now) const {
-    return std::min(ttl_.next_due(now), recorded_.next_due(ttl_.waiting_count() > 0));
+    return std::min(ttl_.next_due(now), recorded_.next_due());
   }
 
   Recorded recorded_;

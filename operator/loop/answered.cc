@@ -49,8 +49,8 @@ void ControlLoop::answered(StatusPatched<T>&& outcome) {
       for (const std::string& node : job->start.nodes) timetables_.look_again(node);
     }
   } else if constexpr (std::is_same_v<T, kube::BatchJob>) {
-    mirror = adopted_.find_status(outcome.uid);
-    adopted_.look_again(outcome.uid);
+    mirror = managed_.find_status(outcome.uid);
+    managed_.look_again(outcome.uid);
   } else {
     mirror = policy_.find_status<T>(outcome.key.name);
   }
@@ -266,7 +266,7 @@ void ControlLoop::answered(PodNoted&& outcome) {
 // A Job without an owner among batch Jobs is one of pods behind our gate.
 void ControlLoop::answered(JobCreated&& outcome) {
   if (outcome.owner_uid.empty()) return gated_.answered(outcome, now_);
-  adopted_.answered(outcome, now_);
+  managed_.answered(outcome, now_);
 }
 
 // The jobs that waited for a number are looked at again and get one then.

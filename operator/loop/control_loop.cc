@@ -156,7 +156,7 @@ void ControlLoop::reconcile(JobRecord& job) {
     // here.
     wishes_.heed_finished(job);
     time_to_live_.observe(*job.object, job.wanted());
-    adopted_.observe_job(job);
+    managed_.observe_job(job);
     gated_.observe_job(job);
     leave_orphans(job);
     if (job.array) delete_old_pods(job);
@@ -320,7 +320,7 @@ void ControlLoop::write_due_informing() {
   writer_.submit_all(notes_.due(budget_, now_, pods_of));
   // Jobs are created for pods and batch Jobs here as well, as far as there is room. These creations
   // are not paid from the budget: only what explains something is.
-  writer_.submit_all(adopted_.due(budget_, writer_.room(), now_));
+  writer_.submit_all(managed_.due(budget_, writer_.room(), now_));
   writer_.submit_all(gated_.due(budget_, writer_.room(), now_));
   if (auto question = forecasts_.due()) writer_.submit(std::move(*question));
   writer_.submit_all(statuses_.due_informing_jobs(now_, term_));
@@ -357,6 +357,7 @@ void ControlLoop::count() {
   const base::Duration of_all = lag_.behind_count() * kLagEveryOfEach;
   if (now_ - lag_taken_at_ < std::max(kLagEvery, of_all)) return;
   lag_taken_at_ = now_;
+  counters_.oldest_status = statuses_.oldest(now_);
   // A node that is down obeys nothing; that is not lag.
   counters_.timetable_lag = lag_.oldest(now_, [this](const std::string& name) {
     const sched::NodeSpec* told = nodes_.told(name);

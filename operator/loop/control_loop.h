@@ -130,7 +130,7 @@ class ControlLoop : private LoopBasis, private LoopParts {
   }
   void observe(const Changes<kube::Node>& changes);
   void observe(const Changes<kube::NodeTimetable>& changes);
-  void observe(const Changes<kube::BatchJob>& changes) { adopted_.observe(changes); }
+  void observe(const Changes<kube::BatchJob>& changes) { managed_.observe(changes); }
   void observe(const Changes<kube::PodGroup>& changes);
   void observe(const Changes<kube::UsageRecord>& changes);
   void observe(const Changes<kube::Job>& changes);

@@ -38,8 +38,24 @@ struct LicenseUse {
   std::int64_t in_use = 0;
 };
 
-// Totals since the process began, but for the numbers of nodes, jobs and licenses and for
-// timetable_lag, which are those of the moment.
+// A status that has to be written at once, and is not stored yet, waits for one of these.
+enum class WriteWaitsFor {
+  kAnswer,      // it is under way
+  kRoom,        // others are before it
+  kBackOff,     // the last try has failed
+  kRest,        // an array gathers what there is to say of it
+  kOtherWrite,  // one that has to be stored first (CommitGate)
+};
+inline constexpr std::array<const char*, 5> kWriteWaitsForNames = {"Answer", "Room", "BackOff",
+                                                                   "Rest", "OtherWrite"};
+// The one that has waited longest. No time if none waits.
+struct OldestWrite {
+  base::Duration time{0};
+  WriteWaitsFor waits_for = WriteWaitsFor::kAnswer;
+};
+
+// Totals since the process began, but for the numbers of nodes, jobs and licenses, for
+// timetable_lag and for oldest_status, which are those of the moment.
 struct LoopCounters {
   std::int64_t steps = 0;
   std::int64_t events = 0;     // handed to the scheduler
@@ -64,6 +80,7 @@ struct LoopCounters {
   std::map<std::string, LicenseUse> licenses;  // by name, as configured
   StartErrors start_errors;                    // of jobs that had an expected start
   base::Duration timetable_lag{0};             // of the node that has not obeyed for longest
+  OldestWrite oldest_status;                   // as of about a second ago
   bool clock_trusted = true;                   // false: no job ends because its time is over
 };
 

@@ -134,7 +134,7 @@ void ControlLoop::observe(const Changes<kube::Job>& changes) {
   // Jobs that have ended have no record; these three keep what must still happen about them.
   for (const auto& object : seen.ended) {
     time_to_live_.observe(*object, object->status);
-    adopted_.observe_ended(*object);
+    managed_.observe_ended(*object);
     gated_.observe_ended(*object);
   }
   // Pods of a deleted Job may still run, so its record stays until they are gone (forget).
@@ -165,7 +165,7 @@ void ControlLoop::index_pod(const kube::ObjectKey& key,
   if (before) {
     nodes_.erase_pod(before->node, key);
     orphans_.remove(key);
-    adopted_.erase_orphan(key);
+    managed_.erase_orphan(key);
     jobs_.erase_pod(key, *before, pod.get());
   }
   if (!after) return;
@@ -179,7 +179,7 @@ void ControlLoop::index_pod(const kube::ObjectKey& key,
   } else {
     nodes_.put_orphan(after->node, key);
     orphans_.add(key);
-    adopted_.put_orphan(*pod);
+    managed_.put_orphan(*pod);
   }
 }
 

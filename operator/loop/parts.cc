@@ -20,7 +20,7 @@ LoopParts::LoopParts(LoopBasis& basis, TemplateBook& templates)
       decisions_{parts_, scheduler_, timetables_, wishes_, basis.counters_, basis.totals_},
       pod_writes_{parts_, gate_, basis.writer_, basis.counters_},
       gangs_{parts_, scheduler_, timetables_, pod_writes_},
-      adopted_{basis.report_, templates.of_batch_jobs()},
+      managed_{basis.report_, templates.of_batch_jobs()},
       gated_{basis.report_} {}
 
 }  // namespace control

@@ -20,7 +20,6 @@
 
 #include "base/time.h"
 #include "kube/clock.h"
-#include "operator/adopt/adopted_jobs.h"
 #include "operator/gated/gated_pods.h"
 #include "operator/jobs/decisions.h"
 #include "operator/jobs/forecasts.h"
@@ -43,6 +42,7 @@
 #include "operator/loop/inbox.h"
 #include "operator/loop/report.h"
 #include "operator/loop/scheduler_driver.h"
+#include "operator/managed/managed_jobs.h"
 #include "operator/nodes/agent_pods.h"
 #include "operator/nodes/late_turns.h"
 #include "operator/nodes/node_book.h"
@@ -148,7 +148,7 @@ class LoopParts {
   UnseenJobs unseen_jobs_;
   Forecasts forecasts_{parts_, scheduler_, numbers_, time_to_live_};
   SuspensionNotes notes_;
-  AdoptedJobs adopted_;
+  ManagedJobs managed_;
   GatedPods gated_;
 
   // Objects that converge beside the jobs.
@@ -163,13 +163,13 @@ class LoopParts {
   void each(Visit visit) {
     auto& [policy, agents, nodes, pods, jobs, counts, scheduler, gate, timetables, usage, budget,
            recorded, task_ends, statuses, parts, numbers, trials, wishes, decisions, pod_writes,
-           gangs, run_times, queue_priorities, time_to_live, unseen_jobs, forecasts, notes, adopted,
+           gangs, run_times, queue_priorities, time_to_live, unseen_jobs, forecasts, notes, managed,
            gated, taints, orphans, unsliced, late, lag] = *this;
     const auto visit_all = [&](auto&... all) { (visit(all), ...); };
     visit_all(policy, agents, nodes, pods, jobs, counts, scheduler, gate, timetables, usage, budget,
               recorded, task_ends, statuses, parts, numbers, trials, wishes, decisions, pod_writes,
               gangs, run_times, queue_priorities, time_to_live, unseen_jobs, forecasts, notes,
-              adopted, gated, taints, orphans, unsliced, late, lag);
+              managed, gated, taints, orphans, unsliced, late, lag);
   }
 };
 

@@ -109,6 +109,7 @@ struct Metrics::Families {
   prometheus::Family<prometheus::Gauge>* licenses_in_use = nullptr;  // likewise
   prometheus::Gauge* term = nullptr;
   prometheus::Gauge* timetable_lag = nullptr;
+  std::vector<prometheus::Gauge*> oldest_status;  // in the order of WriteWaitsFor
   prometheus::Gauge* clock_trusted = nullptr;
   prometheus::Histogram* step_seconds = nullptr;
   prometheus::Histogram* start_errors = nullptr;
@@ -123,6 +124,7 @@ struct Metrics::Families {
   JobTotals last_totals;
 
   void add_ended();
+  void add_oldest_status();
   void add_totals();
 };
 
@@ -167,6 +169,7 @@ Metrics::Metrics() : families_{std::make_unique<Families>()} {
                "For how long the slowest node that is up has not obeyed what was published for it.")
            .Register(registry)
            .Add({});
+  families_->add_oldest_status();
   families_->clock_trusted =
       &prometheus::BuildGauge()
            .Name("kubegang_operator_clock_trusted")
@@ -189,6 +192,18 @@ Metrics::Metrics() : families_{std::make_unique<Families>()} {
            .Register(registry)
            .Add({}, boundaries_of<kStartErrorBounds>());
   families_->add_totals();
+}
+
+void Metrics::Families::add_oldest_status() {
+  auto& oldest = prometheus::BuildGauge()
+                     .Name("kubegang_operator_oldest_status_seconds")
+                     .Help(
+                         "For how long the status of a job that has to be written at once has "
+                         "waited, the oldest, by what it waits for.")
+                     .Register(registry);
+  for (const char* name : kWriteWaitsForNames) {
+    oldest_status.push_back(&oldest.Add({{"waits_for", name}}));
+  }
 }
 
 void Metrics::Families::add_ended() {
@@ -249,6 +264,11 @@ void Metrics::update(const LoopCounters& counters, const JobTotals& totals, std:
   show_licenses(counters.licenses);
   families_->term->Set(static_cast<double>(term));
   families_->timetable_lag->Set(std::chrono::duration<double>(counters.timetable_lag).count());
+  for (std::size_t i = 0; i < families_->oldest_status.size(); ++i) {
+    const bool is_this = i == static_cast<std::size_t>(counters.oldest_status.waits_for);
+    families_->oldest_status[i]->Set(
+        is_this ? std::chrono::duration<double>(counters.oldest_status.time).count() : 0);
+  }
   families_->clock_trusted->Set(counters.clock_trusted ? 1 : 0);
   families_->step_seconds->Observe(std::chrono::duration<double>(took).count());
   raise(*families_->start_errors, families_->last.start_errors, counters.start_errors);

@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <limits>
 #include <mutex>
 #include <optional>
 #include <sstream>
@@ -96,6 +97,8 @@ std::string unique_identity(const kube::Clock& clock) {
   std::_Exit(kFailed);
 }
 
+constexpr std::int32_t kUnlimited = std::numeric_limits<std::int32_t>::max();
+
 // One process of the operator: its threads and its life.
 //
 // 1. The health server answers from the beginning; a stand-by counts as ready.
@@ -118,11 +121,10 @@ class Process {
         client_{transport_,
                 clock_,
                 sleeper_,
-                {.rate = {.per_second = 1000, .burst = 2000},
-                 // All writers at once, and room for the informers' lists and the events beside
-                 // them. The rate is high enough for the start of a large gang; the bound of what
-                 // reaches the server is the number of writers.
-                 .in_flight_max = options.writers + 16,
+                // No limits of its own: what reaches the server is bounded by the number of
+                // writers, informers and the event recorder.
+                {.rate = {.per_second = kUnlimited, .burst = 1},
+                 .in_flight_max = kUnlimited,
                  .field_manager = std::string{kube::kComponent}}},
         lease_client_{transport_,
                       clock_,

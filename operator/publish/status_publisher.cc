@@ -334,6 +334,7 @@ void StatusPublisher::form_lines(base::Instant now) {
       it = jobs_to_write_.erase(it);
       continue;
     }
+    since_.try_emplace(*it, now);
     if (!may_write_now(*job, now)) {
       ++it;
       continue;
@@ -341,6 +342,32 @@ void StatusPublisher::form_lines(base::Instant now) {
     line_of(*job).add(*it);
     it = jobs_to_write_.erase(it);
   }
+}
+
+OldestWrite StatusPublisher::oldest(base::Instant now) {
+  OldestWrite oldest;
+  for (auto it = since_.begin(); it != since_.end();) {
+    JobRecord* job = jobs_.peek(it->first);
+    const bool waits =
+        job != nullptr && job->status.exists() &&
+        (job->status.is_in_flight() || job->status.urgency() > WriteUrgency::kInforms);
+    if (!waits) {
+      it = since_.erase(it);
+      continue;
+    }
+    if (now - it->second > oldest.time) oldest = {now - it->second, awaited_by(*job, now)};
+    ++it;
+  }
+  return oldest;
+}
+
+// REQUIRES: it has to be written at once, or is under way.
+WriteWaitsFor StatusPublisher::awaited_by(JobRecord& job, base::Instant now) {
+  const JobRecord& whole = job.task ? jobs_.array_of(job) : job;
+  if (whole.status.is_in_flight()) return WriteWaitsFor::kAnswer;
+  if (job.status.due() > now || whole.status.due() > now) return WriteWaitsFor::kBackOff;
+  if (!may_say_now(job, now)) return WriteWaitsFor::kOtherWrite;
+  return rests_until(job) > now ? WriteWaitsFor::kRest : WriteWaitsFor::kRoom;
 }
 
 WaitingLine& StatusPublisher::line_of(const JobRecord& job) {

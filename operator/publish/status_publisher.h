@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -17,6 +18,7 @@
 
 #include "base/time.h"
 #include "operator/jobs/job_book.h"
+#include "operator/loop/counters.h"
 #include "operator/policy/policy_book.h"
 #include "operator/publish/commit_gate.h"
 #include "operator/publish/inform_budget.h"
@@ -56,6 +58,9 @@ class StatusPublisher {
   // Call when an answer came for this job's status: what it has to say by now is looked at.
   void look_again(const std::string& job_uid) { jobs_to_write_.insert(job_uid); }
   base::Instant next_due(base::Instant now) const;
+  // Returns the status of a job that has waited longest to be stored, and for what. Cost: those
+  // that wait.
+  OldestWrite oldest(base::Instant now);
 
  private:
   // For a task, the status of its array is written, with the changes of other tasks.
@@ -73,6 +78,7 @@ class StatusPublisher {
   // Not in its back-off, and not after another job's commit point that is not stored yet.
   bool may_write_now(JobRecord& job, base::Instant now);
   bool may_say_now(JobRecord& job, base::Instant now);
+  WriteWaitsFor awaited_by(JobRecord& job, base::Instant now);
   bool is_told_of_ends(JobRecord& job);
   // Returns true if the claim, or the readiness, of the job is stored, or it is gone.
   bool is_committed(sched::JobId preemptor);
@@ -92,6 +98,8 @@ class StatusPublisher {
   TaskEnds& ends_;
   std::set<std::string> jobs_to_write_;  // UIDs; of those that may need to be written at once
   WaitingLine commits_, states_;         // UIDs; of those that have to be, for want of room
+  // By UID: since when it has to be written at once; some are stored by now (oldest).
+  std::map<std::string, base::Instant> since_;
 };
 
 }  // namespace control

@@ -376,6 +376,36 @@ TEST_F(StatusPublisherTest, AFailedWriteIsDueAgainAfterItsBackOff) {
   EXPECT_EQ(due(), "a:status");
 }
 
+// In turn: there is no room, the API server takes its time, a write has failed, and it is stored.
+TEST_F(StatusPublisherTest, SaysHowLongTheOldestHasWaitedAndForWhat) {
+  const auto expect = [&](int time, WriteWaitsFor what) {
+    EXPECT_EQ(statuses.oldest(now).time, seconds{time});
+    EXPECT_EQ(statuses.oldest(now).waits_for, what);
+  };
+  JobRecord& a = job("a", 1, 0);
+  expect(0, {});
+  mark(a, WriteUrgency::kCommit, "say this");
+  EXPECT_EQ(due(0), "");
+  now += seconds{1};
+  JobRecord& b = job("b", 2, 0);
+  mark(b, WriteUrgency::kUrgent, "and this");
+  EXPECT_EQ(due(0), "");
+  expect(1, WriteWaitsFor::kRoom);
+  now += seconds{1};
+  EXPECT_EQ(due(), "a:requeued b:status");
+  expect(2, WriteWaitsFor::kAnswer);
+  const base::Error unavailable{base::Code::kUnavailable, "busy"};
+  EXPECT_EQ(a.status.answered(unavailable, base::Error{}, now), WriteEnd::kFailed);
+  statuses.look_again("a");
+  stored(b);
+  EXPECT_EQ(due(), "");
+  expect(2, WriteWaitsFor::kBackOff);
+  now += seconds{60};
+  EXPECT_EQ(due(), "a:requeued");
+  stored(a);
+  expect(0, {});
+}
+
 // Policies: what a verdict says at once, what it only adds within the budget. Counts of jobs change
 // with each start, so a QOS is written once in 5 s at most, and out of the same budget as the
 // reasons of jobs.

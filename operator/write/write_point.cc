@@ -45,7 +45,7 @@ constexpr std::array<std::pair<WritePoint, std::string_view>, 33> kNames{{
     {WritePoint::kQosStatus, "qos-status"},
     {WritePoint::kAccountStatus, "account-status"},
     {WritePoint::kConfigStatus, "config-status"},
-    {WritePoint::kAdoptedStatus, "adopted-status"},
+    {WritePoint::kManagedStatus, "managed-status"},
 }};
 
 }  // namespace

@@ -41,7 +41,7 @@ enum class WritePoint {
   kQosStatus,
   kAccountStatus,
   kConfigStatus,
-  kAdoptedStatus,
+  kManagedStatus,
 };
 
 // Returns "start", "pod-create", …

@@ -1,4 +1,4 @@
-#include "node-agent/survival/adoption.h"
+#include "node-agent/survival/inheritance.h"
 
 #include <algorithm>
 
@@ -9,22 +9,22 @@
 // only when no process is left in it.
 namespace agent {
 
-PodControls Adoption::begin(const std::vector<PodIdentity>& named) {
+PodControls Inheritance::begin(const std::vector<PodIdentity>& named) {
   waiting_ = named;
   return open_waiting();
 }
 
-PodControls Adoption::retry(base::Duration now) {
+PodControls Inheritance::retry(base::Duration now) {
   if (waiting_.empty() || now < try_at_) return {};
   try_at_ = now + kRetryAfter;
   return open_waiting();
 }
 
-// Each pod that the journal names ends in one of three ways: adopted, gone, or waiting. It waits if
-// its cgroup exists and cannot be opened or read now, for example for lack of descriptors. Such a
-// pod may be frozen, so the journal keeps naming it until it was adopted or is gone.
-PodControls Adoption::open_waiting() {
-  PodControls adopted;
+// Each pod that the journal names ends in one of three ways: inherited, gone, or waiting. It waits
+// if its cgroup exists and cannot be opened or read now, for example for lack of descriptors. Such
+// a pod may be frozen, so the journal keeps naming it until it was inherited or is gone.
+PodControls Inheritance::open_waiting() {
+  PodControls inherited;
   std::erase_if(waiting_, [&](const PodIdentity& pod) {
     const base::Result<PodOpener::Opened> opened = opener_.open_at(pod.path, pod.uid);
     if (!opened) {
@@ -37,21 +37,21 @@ PodControls Adoption::open_waiting() {
     if (requested.result != IoResult::kOk) return requested.result == IoResult::kGone;
     // A freeze that the journal covers counts as the agent's, whichever program wrote it: an own
     // one that was taken for foreign would last forever.
-    const AdoptedAs adopted_as =
-        requested.request == FreezeRequest::kFrozen ? AdoptedAs::kFrozenByUs : AdoptedAs::kRunning;
-    adopted.push_back(
-        std::make_shared<PodControl>(pod, opened->freezer, adopted_as, opened->never_freeze));
+    const FoundAs found_as =
+        requested.request == FreezeRequest::kFrozen ? FoundAs::kFrozenByUs : FoundAs::kRunning;
+    inherited.push_back(
+        std::make_shared<PodControl>(pod, opened->freezer, found_as, opened->never_freeze));
     return true;
   });
-  return adopted;
+  return inherited;
 }
 
-bool Adoption::waits_for(const std::string& uid) const {
+bool Inheritance::waits_for(const std::string& uid) const {
   return std::any_of(waiting_.begin(), waiting_.end(),
                      [&](const PodIdentity& pod) { return pod.uid == uid; });
 }
 
-std::optional<base::Duration> Adoption::next_try() const {
+std::optional<base::Duration> Inheritance::next_try() const {
   if (waiting_.empty()) return std::nullopt;
   return try_at_;
 }

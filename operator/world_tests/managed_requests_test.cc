@@ -39,12 +39,12 @@ std::int64_t total(const Requests& requests) {
 // Goal: the second Job that an adopted one is costs three requests: its creation, and two statuses
 // of the batch Job. Method: the same pods as kubegang Jobs and as batch Jobs, 96 cores on 12 nodes,
 // one pod of one core each, no turns; and the operator's requests from creation to end.
-class AdoptedRequests : public testing::Test {
+class ManagedRequests : public testing::Test {
  protected:
   static constexpr int kCores = 96;
 
   // Ticks of 100 ms: what the operator gathers for seconds is then gathered as by the program.
-  AdoptedRequests() : world_{{.nodes = node_names()}} {
+  ManagedRequests() : world_{{.nodes = node_names()}} {
     world_.tick = std::chrono::milliseconds{100};
     world_.apply(partition("batch", {{"nodes", {{"hostlist", "n[1-12]"}}}, {"default", true}}));
     world_.run_for(seconds{5});
@@ -59,9 +59,8 @@ class AdoptedRequests : public testing::Test {
     }
     EXPECT_TRUE(world_.run_until(
         [&] {
-          return all_of(count, [&](int i) {
-            return world_.state(job_name("ours-", i)) == "Completed";
-          });
+          return all_of(count,
+                        [&](int i) { return world_.state(job_name("ours-", i)) == "Completed"; });
         },
         minutes{20}))
         << world_.log_tail();
@@ -73,9 +72,7 @@ class AdoptedRequests : public testing::Test {
     world_.server().clear_request_log();
     create(count, work);
     EXPECT_TRUE(world_.run_until(
-        [&] {
-          return all_of(count, [&](int i) { return kube::is_finished(status(i)); });
-        },
+        [&] { return all_of(count, [&](int i) { return kube::is_finished(status(i)); }); },
         minutes{20}))
         << world_.log_tail();
     world_.run_for(seconds{20});
@@ -134,7 +131,7 @@ class AdoptedRequests : public testing::Test {
 
 // A batch Job costs its own two statuses and the Job that is made for it. A write that is added to
 // a life shows here.
-TEST_F(AdoptedRequests, ALifeTakesThreeMoreThanThatOfAJobOfOurs) {
+TEST_F(ManagedRequests, ALifeTakesThreeMoreThanThatOfAJobOfOurs) {
   // Without the first and the third it is that of a kubegang Job (requests_test.cc).
   EXPECT_EQ(text_of(of_batch(1, "20s")),
             "create jobs.kubegang.io 1, create pods 1, patch jobs.batch/status 2, "
@@ -142,7 +139,7 @@ TEST_F(AdoptedRequests, ALifeTakesThreeMoreThanThatOfAJobOfOurs) {
 }
 
 // The start is not written before its end.
-TEST_F(AdoptedRequests, AShortLifeTakesTwoMore) {
+TEST_F(ManagedRequests, AShortLifeTakesTwoMore) {
   EXPECT_EQ(total(of_batch(1, "1s")) - total(of_ours(1, "1s")), 2);
   const kube::BatchJobStatus done = status(0);
   EXPECT_EQ(done.succeeded, 1);
@@ -151,7 +148,7 @@ TEST_F(AdoptedRequests, AShortLifeTakesTwoMore) {
 
 // An API server that takes half a second for each request. Pods are made and become ready long
 // after their Jobs have started, and each step of that would be worth a write.
-TEST_F(AdoptedRequests, ManyAtOnceTakeNoMoreEach) {
+TEST_F(ManagedRequests, ManyAtOnceTakeNoMoreEach) {
   const Requests ours = of_ours(kCores, "60s");
   world_.process().writer().be_slow(world_.clock(), std::chrono::milliseconds{500});
   const Requests batch = of_batch(kCores, "60s");
@@ -160,7 +157,7 @@ TEST_F(AdoptedRequests, ManyAtOnceTakeNoMoreEach) {
 }
 
 // Writes that gave way to those for which pods wait are made when these are done.
-TEST_F(AdoptedRequests, WhatIsToldLateIsExact) {
+TEST_F(ManagedRequests, WhatIsToldLateIsExact) {
   world_.process().writer().be_slow(world_.clock(), std::chrono::milliseconds{500});
   create(kCores, "");
   world_.run_for(minutes{1});
@@ -174,7 +171,7 @@ TEST_F(AdoptedRequests, WhatIsToldLateIsExact) {
 }
 
 // Users hear why it waits.
-TEST_F(AdoptedRequests, OneThatWaitsForNodesTakesOneMore) {
+TEST_F(ManagedRequests, OneThatWaitsForNodesTakesOneMore) {
   const Requests ours = of_ours(kCores + 1, "60s");
   const Requests batch = of_batch(kCores + 1, "60s");
   EXPECT_EQ(total(batch) - total(ours), 3 * (kCores + 1) + 1)

@@ -32,7 +32,7 @@ json batch_job(const std::string& name, int pods, const std::string& work,
 // pods that it would have under Kubernetes' own controller, while a kubegang Job runs it as a gang.
 // Method: create the batch Job as a user does, let time pass, and read its status; conditions are
 // compared as "True: Reason: message".
-class AdoptedJobTest : public BatchJobFixture {
+class ManagedJobTest : public BatchJobFixture {
  protected:
   // Kubernetes' own suspend, which ends the pods.
   void suspend(const std::string& name, bool on) {
@@ -54,7 +54,7 @@ class AdoptedJobTest : public BatchJobFixture {
 
 // Labels, annotations, host names and owner as of Indexed Jobs: programs and tools find a pod's
 // index in any of these places.
-TEST_F(AdoptedJobTest, RunsAsAGangAndIsComplete) {
+TEST_F(ManagedJobTest, RunsAsAGangAndIsComplete) {
   create(batch_job("train", 4, "20s"));
   ASSERT_TRUE(world_.run_until([&] { return get("train").status.active == 4; }, minutes{1}))
       << world_.log_tail();
@@ -81,7 +81,7 @@ TEST_F(AdoptedJobTest, RunsAsAGangAndIsComplete) {
 }
 
 // The operator keeps only the judged part of its template (faults.md 5).
-TEST_F(AdoptedJobTest, ItsPodsHaveTheWholeTemplate) {
+TEST_F(ManagedJobTest, ItsPodsHaveTheWholeTemplate) {
   json job = batch_job("train", 2, "20s");
   json& container = job["spec"]["template"]["spec"]["containers"][0];
   container["args"] = json::array({std::string(100'000, 'x')});
@@ -99,7 +99,7 @@ TEST_F(AdoptedJobTest, ItsPodsHaveTheWholeTemplate) {
 }
 
 // Three requests more than a kubegang Job: that one is made, it has started, it has ended.
-TEST_F(AdoptedJobTest, ThatStartsAtOnceIsWrittenTwice) {
+TEST_F(ManagedJobTest, ThatStartsAtOnceIsWrittenTwice) {
   create(batch_job("train", 4, "60s"));
   std::vector<std::string> versions{get("train").metadata.resource_version};
   const bool ended = world_.run_until(
@@ -119,7 +119,7 @@ TEST_F(AdoptedJobTest, ThatStartsAtOnceIsWrittenTwice) {
 
 // Two minutes are longer than the minute in which an object gets one write that only informs: the
 // last reason must have arrived.
-TEST_F(AdoptedJobTest, SaysWhyItWaits) {
+TEST_F(ManagedJobTest, SaysWhyItWaits) {
   world_.apply(gang_job("before", 5, ""));
   world_.run_for(seconds{5});
   create(batch_job("train", 2, "5s"));
@@ -135,7 +135,7 @@ TEST_F(AdoptedJobTest, SaysWhyItWaits) {
 }
 
 // backoffLimit 1 allows one retry, so the second failure is the last.
-TEST_F(AdoptedJobTest, IsRestartedAsAWholeUpToItsBackoffLimit) {
+TEST_F(ManagedJobTest, IsRestartedAsAWholeUpToItsBackoffLimit) {
   create(batch_job("broken", 2, "5s", {{"backoffLimit", 1}}, {{"test/exit-code", "3"}}));
   ASSERT_TRUE(world_.run_until([&] { return get("broken").status.failed == 1; }, minutes{2}));
   EXPECT_FALSE(kube::is_finished(get("broken").status));
@@ -149,7 +149,7 @@ TEST_F(AdoptedJobTest, IsRestartedAsAWholeUpToItsBackoffLimit) {
 
 // backoffLimit 0: the first failed attempt is the last, and counts once however many of its pods
 // failed.
-TEST_F(AdoptedJobTest, OfNoRetriesFailsAtOnce) {
+TEST_F(ManagedJobTest, OfNoRetriesFailsAtOnce) {
   create(batch_job("broken", 2, "5s", {{"backoffLimit", 0}}, {{"test/exit-code", "3"}}));
   ASSERT_TRUE(ends("broken"));
   EXPECT_EQ(get("broken").status.failed, 1);
@@ -163,7 +163,7 @@ json on_exit_code(int code, const char* action) {
 }
 
 // backoffLimit is the default, 6.
-TEST_F(AdoptedJobTest, AnExitCodeMayFailItHoweverManyRetriesAreLeft) {
+TEST_F(ManagedJobTest, AnExitCodeMayFailItHoweverManyRetriesAreLeft) {
   create(batch_job("broken", 2, "5s", on_exit_code(3, "FailJob"), {{"test/exit-code", "3"}}));
   ASSERT_TRUE(ends("broken")) << world_.log_tail();
   EXPECT_EQ(get("broken").status.failed, 1);
@@ -175,7 +175,7 @@ TEST_F(AdoptedJobTest, AnExitCodeMayFailItHoweverManyRetriesAreLeft) {
 
 // With backoffLimit 0 a single failure that counts would end it. A new leader finds the attempts by
 // their labels: it goes on with the fourth and does not begin again.
-TEST_F(AdoptedJobTest, AFailureThatIsIgnoredIsTriedAgainAndDoesNotCount) {
+TEST_F(ManagedJobTest, AFailureThatIsIgnoredIsTriedAgainAndDoesNotCount) {
   json more = on_exit_code(3, "Ignore");
   more["backoffLimit"] = 0;
   create(batch_job("broken", 2, "5s", more, {{"test/exit-code", "3"}}));
@@ -189,7 +189,7 @@ TEST_F(AdoptedJobTest, AFailureThatIsIgnoredIsTriedAgainAndDoesNotCount) {
 }
 
 // The driver is done, and its workers would run forever.
-TEST_F(AdoptedJobTest, IsCompleteWhenItsSuccessPolicyIsMet) {
+TEST_F(ManagedJobTest, IsCompleteWhenItsSuccessPolicyIsMet) {
   const json policy{{"rules", json::array({{{"succeededIndexes", "0"}}})}};
   create(batch_job("train", 3, "10s", {{"successPolicy", policy}}, {{"test/only-pod", "0"}}));
   ASSERT_TRUE(ends("train")) << world_.log_tail();
@@ -204,7 +204,7 @@ TEST_F(AdoptedJobTest, IsCompleteWhenItsSuccessPolicyIsMet) {
 
 // A program that would run forever, and a deadline of 10 s. Both controllers count a deadline as
 // one reason to fail, not as a failed attempt.
-TEST_F(AdoptedJobTest, ItsDeadlineIsItsTimeLimit) {
+TEST_F(ManagedJobTest, ItsDeadlineIsItsTimeLimit) {
   create(batch_job("long", 2, "", {{"activeDeadlineSeconds", 10}}));
   ASSERT_TRUE(ends("long")) << world_.log_tail();
   EXPECT_THAT(condition("long", kube::kBatchFailed), HasSubstr("True: DeadlineExceeded"));
@@ -212,7 +212,7 @@ TEST_F(AdoptedJobTest, ItsDeadlineIsItsTimeLimit) {
 }
 
 // Queueing systems create Jobs suspended: nothing may exist for one before it is resumed.
-TEST_F(AdoptedJobTest, IsMadeWhenItIsResumed) {
+TEST_F(ManagedJobTest, IsMadeWhenItIsResumed) {
   create(batch_job("train", 2, "5s", {{"suspend", true}}));
   world_.run_for(seconds{10});
   EXPECT_EQ(ours().size(), 0U);
@@ -225,7 +225,7 @@ TEST_F(AdoptedJobTest, IsMadeWhenItIsResumed) {
 
 // As in batch/v1, suspension deletes the pods and resets startTime, and is not a failure. Our own
 // suspension, which keeps pods frozen, is another thing.
-TEST_F(AdoptedJobTest, HasNoPodsWhileItIsSuspended) {
+TEST_F(ManagedJobTest, HasNoPodsWhileItIsSuspended) {
   create(batch_job("train", 2, "30s"));
   ASSERT_TRUE(world_.run_until([&] { return get("train").status.active == 2; }, minutes{1}));
   suspend("train", true);
@@ -246,7 +246,7 @@ TEST_F(AdoptedJobTest, HasNoPodsWhileItIsSuspended) {
 // The machine of one pod hangs, so the pod cannot end, and its kubegang Job is gone when a new
 // leader comes: only the pod shows that the batch Job has not stopped. Otherwise its status would
 // say that no pod runs, and when it is resumed an index would run twice.
-TEST_F(AdoptedJobTest, IsNotSuspendedBeforeANewLeaderSeesItsPodsGone) {
+TEST_F(ManagedJobTest, IsNotSuspendedBeforeANewLeaderSeesItsPodsGone) {
   json train = batch_job("train", 2, "");
   train["metadata"]["annotations"]["kubegang.io/nodes"] = "2";
   create(train);
@@ -270,7 +270,7 @@ TEST_F(AdoptedJobTest, IsNotSuspendedBeforeANewLeaderSeesItsPodsGone) {
 
 // The end is being stored when it is suspended. The kubegang Job stays: after a crash nothing else
 // would show that the batch Job has ended, and it would begin again.
-TEST_F(AdoptedJobTest, IsCompleteIfItWasSuspendedTooLate) {
+TEST_F(ManagedJobTest, IsCompleteIfItWasSuspendedTooLate) {
   create(batch_job("train", 2, "10s"));
   ASSERT_TRUE(world_.run_until([&] { return get("train").status.active == 2; }, minutes{1}));
   ASSERT_TRUE(world_.run_until([&] { return world_.ran("train") >= seconds{9}; }, minutes{1}));
@@ -286,7 +286,7 @@ TEST_F(AdoptedJobTest, IsCompleteIfItWasSuspendedTooLate) {
 
 // As Kubernetes' TestNodeSelectorUpdate has it, and queueing systems do it: the template of a
 // suspended Job may get a selector with the write that resumes it.
-TEST_F(AdoptedJobTest, TakesItsTemplateFromWhenItIsResumed) {
+TEST_F(ManagedJobTest, TakesItsTemplateFromWhenItIsResumed) {
   create(batch_job("train", 1, "5s", {{"suspend", true}}));
   ASSERT_TRUE(world_.run_until(
       [&] { return condition("train", kube::kBatchSuspended).starts_with("True"); }, minutes{1}));
@@ -301,7 +301,7 @@ TEST_F(AdoptedJobTest, TakesItsTemplateFromWhenItIsResumed) {
 
 // As Kubernetes' TestImmediateJobRecreation: one that is deleted and made again at once is another
 // Job.
-TEST_F(AdoptedJobTest, IsMadeAnewUnderItsNameAtOnce) {
+TEST_F(ManagedJobTest, IsMadeAnewUnderItsNameAtOnce) {
   for (int round = 0; round < 2; ++round) {
     if (round > 0) {
       ASSERT_TRUE(world_.client().remove<kube::BatchJob>({kTeam, "train"}).ok());
@@ -317,7 +317,7 @@ TEST_F(AdoptedJobTest, IsMadeAnewUnderItsNameAtOnce) {
 
 // The first is refused by the translation, before any kubegang Job; the second by the operator's
 // check of the Job that was made for it.
-TEST_F(AdoptedJobTest, ThatCannotBeRunSaysSoAndHasNoPods) {
+TEST_F(ManagedJobTest, ThatCannotBeRunSaysSoAndHasNoPods) {
   create(batch_job("single", 2, "5s", {{"backoffLimitPerIndex", 1}}));
   world_.run_for(seconds{5});
   EXPECT_THAT(condition("single", kube::kBatchAccepted),
@@ -333,7 +333,7 @@ TEST_F(AdoptedJobTest, ThatCannotBeRunSaysSoAndHasNoPods) {
 }
 
 // Not even its status is written: the built-in controller owns a Job without managedBy.
-TEST_F(AdoptedJobTest, OfAnotherControllerIsLeftAlone) {
+TEST_F(ManagedJobTest, OfAnotherControllerIsLeftAlone) {
   create(batch_job("theirs", 2, "5s", {{"managedBy", "example.com/other"}}));
   json builtin = batch_job("builtin", 2, "5s");
   builtin["spec"].erase("managedBy");
@@ -346,7 +346,7 @@ TEST_F(AdoptedJobTest, OfAnotherControllerIsLeftAlone) {
 
 // Our Job for it usually has its name. A user's own Job has that name here, so it gets another one,
 // and both run.
-TEST_F(AdoptedJobTest, IsCalledOtherwiseIfItsNameIsTaken) {
+TEST_F(ManagedJobTest, IsCalledOtherwiseIfItsNameIsTaken) {
   world_.apply(gang_job("train", 1, "5s"));
   create(batch_job("train", 2, "5s"));
   ASSERT_TRUE(ends("train")) << world_.log_tail();
@@ -355,7 +355,7 @@ TEST_F(AdoptedJobTest, IsCalledOtherwiseIfItsNameIsTaken) {
 }
 
 // By garbage collection through the owner references: the operator deletes nothing here.
-TEST_F(AdoptedJobTest, GoesWithItsJobAndPods) {
+TEST_F(ManagedJobTest, GoesWithItsJobAndPods) {
   create(batch_job("train", 2, ""));
   ASSERT_TRUE(world_.run_until([&] { return get("train").status.active == 2; }, minutes{1}));
   EXPECT_TRUE(world_.client().remove<kube::BatchJob>({kTeam, "train"}).ok());
@@ -366,7 +366,7 @@ TEST_F(AdoptedJobTest, GoesWithItsJobAndPods) {
 
 // `kubectl delete --cascade=orphan` removes the owner reference, so what is left is a plain
 // kubegang Job.
-TEST_F(AdoptedJobTest, GoesOnAsAJobOfOursWhenItIsOrphaned) {
+TEST_F(ManagedJobTest, GoesOnAsAJobOfOursWhenItIsOrphaned) {
   create(batch_job("train", 2, "20s"));
   ASSERT_TRUE(world_.run_until([&] { return get("train").status.active == 2; }, minutes{1}));
   EXPECT_TRUE(
@@ -378,7 +378,7 @@ TEST_F(AdoptedJobTest, GoesOnAsAJobOfOursWhenItIsOrphaned) {
 }
 
 // A user cancels the kubegang Job: that is an end for good, not a failure to be tried again.
-TEST_F(AdoptedJobTest, IsCancelledByItsJob) {
+TEST_F(ManagedJobTest, IsCancelledByItsJob) {
   create(batch_job("train", 2, ""));
   ASSERT_TRUE(world_.run_until([&] { return get("train").status.active == 2; }, minutes{1}));
   world_.patch_job("train", {{"control", {{"cancel", true}}}});
@@ -388,7 +388,7 @@ TEST_F(AdoptedJobTest, IsCancelledByItsJob) {
 }
 
 // A kubegang Job that is deleted by hand is made again: the batch Job still wants it.
-TEST_F(AdoptedJobTest, IsMadeAgain) {
+TEST_F(ManagedJobTest, IsMadeAgain) {
   create(batch_job("train", 2, "10s"));
   ASSERT_TRUE(world_.run_until([&] { return get("train").status.active == 2; }, minutes{1}));
   world_.remove_job("train");
@@ -399,7 +399,7 @@ TEST_F(AdoptedJobTest, IsMadeAgain) {
 
 // The end was stored, by a leader that remembers more than a restored etcd. It cannot be taken
 // back, so the kubegang Job beside it goes, and it gets no more writes.
-TEST_F(AdoptedJobTest, ThatHasEndedDoesNotRunOn) {
+TEST_F(ManagedJobTest, ThatHasEndedDoesNotRunOn) {
   create(batch_job("train", 2, ""));
   ASSERT_TRUE(world_.run_until([&] { return get("train").status.active == 2; }, minutes{1}));
   const kube::BatchJob before = get("train");
@@ -420,7 +420,7 @@ TEST_F(AdoptedJobTest, ThatHasEndedDoesNotRunOn) {
 }
 
 // How a preemption looks from outside.
-class PreemptedAdoptedJobTest : public AdoptedJobTest {
+class PreemptedManagedJobTest : public ManagedJobTest {
  protected:
   // A batch Job on all nodes, and then a job of a higher tier that needs all of them.
   void preempt(const std::string& mode) {
@@ -443,7 +443,7 @@ class PreemptedAdoptedJobTest : public AdoptedJobTest {
 };
 
 // Suspended pods are frozen, and frozen pods are active to Kubernetes.
-TEST_F(PreemptedAdoptedJobTest, BySuspensionShowsNothing) {
+TEST_F(PreemptedManagedJobTest, BySuspensionShowsNothing) {
   preempt("Suspend");
   EXPECT_EQ(world_.state("train"), "Suspended") << world_.log_tail();
   EXPECT_EQ(get("train").status.active, 5);
@@ -453,7 +453,7 @@ TEST_F(PreemptedAdoptedJobTest, BySuspensionShowsNothing) {
 
 // The attempt goes back to the queue and starts again: no retry is used up, although backoffLimit
 // is 0.
-TEST_F(PreemptedAdoptedJobTest, ByARequeueWaitsAgainAndHasNotFailed) {
+TEST_F(PreemptedManagedJobTest, ByARequeueWaitsAgainAndHasNotFailed) {
   preempt("Requeue");
   EXPECT_EQ(get("train").status.active, 0) << world_.log_tail();
   EXPECT_TRUE(get("train").status.start_time.has_value());
@@ -463,7 +463,7 @@ TEST_F(PreemptedAdoptedJobTest, ByARequeueWaitsAgainAndHasNotFailed) {
 }
 
 // A canceled victim is not tried again; what ended it is the condition's reason.
-TEST_F(PreemptedAdoptedJobTest, ByCancellationHasFailedForGood) {
+TEST_F(PreemptedManagedJobTest, ByCancellationHasFailedForGood) {
   preempt("Cancel");
   ASSERT_TRUE(ends("train"));
   EXPECT_THAT(condition("train", kube::kBatchFailed), HasSubstr("True: kubegang.io/Preempted"));
@@ -472,11 +472,11 @@ TEST_F(PreemptedAdoptedJobTest, ByCancellationHasFailedForGood) {
 
 // Whatever the operator was about to write when it crashed: each attempt runs once, and the batch
 // Jobs end as they would have.
-TEST(AdoptedJobCrashes, AtAnyWriteChangeNothing) {
-  struct Rounds : AdoptedJobTest {
-    using AdoptedJobTest::create;
-    using AdoptedJobTest::furnish;
-    using AdoptedJobTest::get;
+TEST(ManagedJobCrashes, AtAnyWriteChangeNothing) {
+  struct Rounds : ManagedJobTest {
+    using ManagedJobTest::create;
+    using ManagedJobTest::furnish;
+    using ManagedJobTest::get;
     void TestBody() override {}
   };
   int crashes = 0;

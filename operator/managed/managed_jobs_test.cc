@@ -1,6 +1,6 @@
 // One batch Job, step by step: which kubegang Jobs are made and deleted for it, and what its status
-// says. (Whole lives against an API server: world_tests/adopted_jobs_test.cc.)
-#include "operator/adopt/adopted_jobs.h"
+// says. (Whole lives against an API server: world_tests/managed_jobs_test.cc.)
+#include "operator/managed/managed_jobs.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,12 +19,12 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 // Goal: a batch Job has one kubegang Job at a time, follows it to its end, and says so in a status
-// that the API server takes. Method: AdoptedJobs alone in virtual time; the test is the watch
+// that the API server takes. Method: ManagedJobs alone in virtual time; the test is the watch
 // (show), the writer (due, answer) and the scheduler's part (runs, ends). "one" and "two" are UIDs
 // of the kubegang Jobs.
-class AdoptedJobsTest : public testing::Test {
+class ManagedJobsTest : public testing::Test {
  protected:
-  AdoptedJobsTest() {
+  ManagedJobsTest() {
     batch_.metadata.name = "train";
     batch_.metadata.ns = "team-a";
     batch_.metadata.uid = "batch";
@@ -41,7 +41,7 @@ class AdoptedJobsTest : public testing::Test {
   void show(const kube::BatchJob& object) {
     Changes<kube::BatchJob> changes;
     changes[kube::key_of(object.metadata)] = std::make_shared<const kube::BatchJob>(object);
-    adopted_.observe(changes);
+    managed_.observe(changes);
   }
   // Each look of the watch is a newer version.
   void show() {
@@ -52,15 +52,15 @@ class AdoptedJobsTest : public testing::Test {
   std::vector<Effect> due() {
     budget_.refill(now_, is_busy_);
     std::vector<Effect> others;
-    for (Effect& effect : adopted_.due(budget_, room_, now_)) {
+    for (Effect& effect : managed_.due(budget_, room_, now_)) {
       if (const auto* patch = std::get_if<PatchStatus<kube::BatchJob>>(&effect)) {
         ++writes_;
         kube::BatchJob stored = *patch->to;
         stored.metadata.resource_version = std::to_string(++version_);
         batch_.status = stored.status;
-        auto* mirror = adopted_.find_status("batch");
+        auto* mirror = managed_.find_status("batch");
         (void)mirror->answered(stored, base::Result<kube::BatchJob>{stored}, now_);
-        adopted_.look_again("batch");
+        managed_.look_again("batch");
       } else {
         others.push_back(std::move(effect));
       }
@@ -89,7 +89,7 @@ class AdoptedJobsTest : public testing::Test {
   }
   // The creation succeeded.
   void answer(const kube::Job& job) {
-    adopted_.answered(JobCreated{.owner_uid = "batch", .result = job}, now_);
+    managed_.answered(JobCreated{.owner_uid = "batch", .result = job}, now_);
   }
   // It has nodes, and one pod.
   void runs(kube::Job job, bool is_ready) {
@@ -114,7 +114,7 @@ class AdoptedJobsTest : public testing::Test {
       pod.status.conditions = {{.type = "Ready", .status = kube::ConditionStatus::kTrue}};
     }
     record.put_pod(slot.name, std::make_shared<const kube::Pod>(pod));
-    adopted_.observe_job(record);
+    managed_.observe_job(record);
   }
   // Returns how many writes of its status there are after that much more time.
   int writes_after(base::Duration time) {
@@ -127,7 +127,7 @@ class AdoptedJobsTest : public testing::Test {
     job.status.state = state;
     job.status.end_time = now_;
     job.status.run_time = kube::RunTime{seconds{10}, now_};
-    adopted_.observe_ended(job);
+    managed_.observe_ended(job);
   }
   // Shows the end by another leader, which has seen more: etcd was restored since.
   void another_leader_completes() {
@@ -153,11 +153,11 @@ class AdoptedJobsTest : public testing::Test {
   std::size_t room_ = 64;
   int writes_ = 0;  // of its status
   WholeTemplates templates_;
-  AdoptedJobs adopted_{report_, templates_};
+  ManagedJobs managed_{report_, templates_};
 };
 
 // Two Jobs for one batch Job would run its program twice.
-TEST_F(AdoptedJobsTest, MakesOneJobAndNotASecondWhileTheWatchLags) {
+TEST_F(ManagedJobsTest, MakesOneJobAndNotASecondWhileTheWatchLags) {
   show();
   const kube::Job job = made(due(), "one");
   EXPECT_EQ(job.metadata.name, "train");
@@ -170,7 +170,7 @@ TEST_F(AdoptedJobsTest, MakesOneJobAndNotASecondWhileTheWatchLags) {
 }
 
 // Made and deleted again before any watch showed it.
-TEST_F(AdoptedJobsTest, AJobThatIsNeverSeenIsMadeAgain) {
+TEST_F(ManagedJobsTest, AJobThatIsNeverSeenIsMadeAgain) {
   show();
   answer(made(due(), "one"));
   (void)due();
@@ -182,7 +182,7 @@ TEST_F(AdoptedJobsTest, AJobThatIsNeverSeenIsMadeAgain) {
 
 // A gang that starts in seconds is reported once, when its pods are ready, and not at each step on
 // the way: with thousands of Jobs each write counts.
-TEST_F(AdoptedJobsTest, AStartIsToldOnceItsPodsAreReady) {
+TEST_F(ManagedJobsTest, AStartIsToldOnceItsPodsAreReady) {
   show();
   const kube::Job job = made(due(), "one");
   answer(job);
@@ -198,7 +198,7 @@ TEST_F(AdoptedJobsTest, AStartIsToldOnceItsPodsAreReady) {
 }
 
 // For example, an image is pulled.
-TEST_F(AdoptedJobsTest, APodThatIsNotReadyForLongIsTold) {
+TEST_F(ManagedJobsTest, APodThatIsNotReadyForLongIsTold) {
   show();
   const kube::Job job = made(due(), "one");
   answer(job);
@@ -214,7 +214,7 @@ TEST_F(AdoptedJobsTest, APodThatIsNotReadyForLongIsTold) {
 }
 
 // It then waits more likely for the API server.
-TEST_F(AdoptedJobsTest, APodThatIsNotReadyIsToldLaterWhileOtherWritesWait) {
+TEST_F(ManagedJobsTest, APodThatIsNotReadyIsToldLaterWhileOtherWritesWait) {
   show();
   const kube::Job job = made(due(), "one");
   answer(job);
@@ -227,7 +227,7 @@ TEST_F(AdoptedJobsTest, APodThatIsNotReadyIsToldLaterWhileOtherWritesWait) {
 }
 
 // Under load the budget is empty: what only informs takes a place that is free, if there is one.
-TEST_F(AdoptedJobsTest, AStartGivesWayToWritesForWhichPodsWait) {
+TEST_F(ManagedJobsTest, AStartGivesWayToWritesForWhichPodsWait) {
   show();
   const kube::Job job = made(due(), "one");
   answer(job);
@@ -235,11 +235,11 @@ TEST_F(AdoptedJobsTest, AStartGivesWayToWritesForWhichPodsWait) {
   runs(job, true);
   const auto write_with = [&](std::size_t room) {
     while (budget_.has_one()) budget_.spend_one();
-    return adopted_.due(budget_, room, now_);
+    return managed_.due(budget_, room, now_);
   };
   EXPECT_THAT(write_with(0), IsEmpty());
   // It looks again by itself, since nothing else would bring it back.
-  EXPECT_EQ(adopted_.next_due(now_), now_ + InformBudget::kLookAgain);
+  EXPECT_EQ(managed_.next_due(now_), now_ + InformBudget::kLookAgain);
   EXPECT_THAT(write_with(0), IsEmpty());
   EXPECT_THAT(write_with(1), SizeIs(1));
   EXPECT_THAT(write_with(1), IsEmpty()) << "it is under way";
@@ -248,10 +248,10 @@ TEST_F(AdoptedJobsTest, AStartGivesWayToWritesForWhichPodsWait) {
 // Thousands of batch Jobs were made while the operator was away. Each creation of a kubegang Job is
 // a write like any other, in the order in which they were found to be missing. One that has been
 // suspended meanwhile gets none.
-TEST_F(AdoptedJobsTest, JobsAreMadeAsFarAsThereIsRoom) {
+TEST_F(ManagedJobsTest, JobsAreMadeAsFarAsThereIsRoom) {
   const auto made_with = [&](std::size_t room) {
     std::string names;
-    for (const Effect& effect : adopted_.due(budget_, room, now_)) {
+    for (const Effect& effect : managed_.due(budget_, room, now_)) {
       if (const auto* create = std::get_if<CreateJob>(&effect)) {
         names += create->job->metadata.name;
       }
@@ -279,7 +279,7 @@ TEST_F(AdoptedJobsTest, JobsAreMadeAsFarAsThereIsRoom) {
 
 // Users and other controllers wait for the end of a Job: it is written even if nothing else may
 // be.
-TEST_F(AdoptedJobsTest, AnEndNeedsNeitherTimeNorRoom) {
+TEST_F(ManagedJobsTest, AnEndNeedsNeitherTimeNorRoom) {
   show();
   kube::Job job = made(due(), "one");
   answer(job);
@@ -295,7 +295,7 @@ TEST_F(AdoptedJobsTest, AnEndNeedsNeitherTimeNorRoom) {
 
 // The informer has just seen the Job, so its template need not be read again for the first attempt.
 // A later attempt may come hours after, and the template is not kept so long.
-TEST_F(AdoptedJobsTest, ItsTemplateGoesWithItsFirstJob) {
+TEST_F(ManagedJobsTest, ItsTemplateGoesWithItsFirstJob) {
   batch_.spec.backoff_limit = 1;
   templates_.see(batch_);
   show();
@@ -315,7 +315,7 @@ TEST_F(AdoptedJobsTest, ItsTemplateGoesWithItsFirstJob) {
 
 // A controller that made another Job after the first one's time to live would run the program
 // again.
-TEST_F(AdoptedJobsTest, ASuccessIsTheEnd) {
+TEST_F(ManagedJobsTest, ASuccessIsTheEnd) {
   show();
   kube::Job job = made(due(), "one");
   answer(job);
@@ -323,12 +323,12 @@ TEST_F(AdoptedJobsTest, ASuccessIsTheEnd) {
   EXPECT_THAT(all_due(), IsEmpty());
   EXPECT_EQ(says(kube::kBatchComplete).substr(0, 4), "True");
   EXPECT_EQ(batch_.status.succeeded, 2);
-  adopted_.forget_job("one");  // deleted by its time to live
+  managed_.forget_job("one");  // deleted by its time to live
   EXPECT_THAT(all_due(), IsEmpty()) << "nothing follows it";
 }
 
 // The attempts are numbered in their label, so a new leader counts the same.
-TEST_F(AdoptedJobsTest, AFailureIsFollowedByAnAttemptAfterABackOff) {
+TEST_F(ManagedJobsTest, AFailureIsFollowedByAnAttemptAfterABackOff) {
   show();
   kube::Job first = made(due(), "one");
   answer(first);
@@ -346,7 +346,7 @@ TEST_F(AdoptedJobsTest, AFailureIsFollowedByAnAttemptAfterABackOff) {
 }
 
 // Pods follow one another, and a failure ended the gang when those that count had succeeded.
-TEST_F(AdoptedJobsTest, NothingIsTriedAgainWhenItsSuccessPolicyIsMet) {
+TEST_F(ManagedJobsTest, NothingIsTriedAgainWhenItsSuccessPolicyIsMet) {
   batch_.spec.completions = 5;
   batch_.spec.success_policy = kube::BatchSuccessPolicy{{{.succeeded_indexes = "0,2"}}};
   show();
@@ -368,7 +368,7 @@ TEST_F(AdoptedJobsTest, NothingIsTriedAgainWhenItsSuccessPolicyIsMet) {
 }
 
 // The limit of failures comes first, as with the batch group's controller.
-TEST_F(AdoptedJobsTest, ItsSuccessPolicyDoesNotUndoTooManyFailures) {
+TEST_F(ManagedJobsTest, ItsSuccessPolicyDoesNotUndoTooManyFailures) {
   batch_.spec.completions = 5;
   batch_.spec.backoff_limit = 0;
   batch_.spec.success_policy = kube::BatchSuccessPolicy{{{.succeeded_indexes = "0"}}};
@@ -381,7 +381,7 @@ TEST_F(AdoptedJobsTest, ItsSuccessPolicyDoesNotUndoTooManyFailures) {
   EXPECT_EQ(says(kube::kBatchFailed), "True BackoffLimitExceeded");
 }
 
-class EditedLabels : public AdoptedJobsTest, public testing::WithParamInterface<const char*> {};
+class EditedLabels : public ManagedJobsTest, public testing::WithParamInterface<const char*> {};
 
 // Users can edit the labels of the attempts. A number that no attempt can have says nothing: the
 // Job counts as the first attempt.
@@ -402,7 +402,7 @@ TEST_P(EditedLabels, WithImpossibleNumbersAreIgnored) {
 
 // A possible number on an attempt that runs: it stays the present one, no other is made beside it,
 // and its end is the batch Job's.
-TEST_F(AdoptedJobsTest, AnEditedLabelMakesNoOtherAttempt) {
+TEST_F(ManagedJobsTest, AnEditedLabelMakesNoOtherAttempt) {
   show();
   kube::Job first = made(due(), "one");
   answer(first);
@@ -416,7 +416,7 @@ TEST_F(AdoptedJobsTest, AnEditedLabelMakesNoOtherAttempt) {
 
 // A lower number on one that has failed: the next attempt would have its name. That is not tried
 // over and over.
-TEST_F(AdoptedJobsTest, AFailedAttemptWithALowerNumberIsTold) {
+TEST_F(ManagedJobsTest, AFailedAttemptWithALowerNumberIsTold) {
   kube::BatchFailureRule ignored{.action = "Ignore"};
   ignored.on_exit_codes = kube::BatchExitCodes{.op = "NotIn", .values = {9}};
   batch_.spec.pod_failure_policy = kube::BatchFailurePolicy{{ignored}};
@@ -437,7 +437,7 @@ INSTANTIATE_TEST_SUITE_P(Numbers, EditedLabels,
                          testing::Values("2147483647", "-1", "1000000000", "5th"));
 
 // backoffLimit 0 means one try.
-TEST_F(AdoptedJobsTest, SoManyFailuresAreTooMany) {
+TEST_F(ManagedJobsTest, SoManyFailuresAreTooMany) {
   batch_.spec.backoff_limit = 0;
   show();
   kube::Job job = made(due(), "one");
@@ -449,7 +449,7 @@ TEST_F(AdoptedJobsTest, SoManyFailuresAreTooMany) {
 
 // Two leaders may see the same end at different times.
 // The API server refuses every status that takes an end back.
-TEST_F(AdoptedJobsTest, AnEndThatAnotherLeaderHasToldStands) {
+TEST_F(ManagedJobsTest, AnEndThatAnotherLeaderHasToldStands) {
   show();
   kube::Job job = made(due(), "one");
   answer(job);
@@ -460,11 +460,11 @@ TEST_F(AdoptedJobsTest, AnEndThatAnotherLeaderHasToldStands) {
   EXPECT_THAT(all_due(), IsEmpty());
   EXPECT_EQ(batch_.status, ended) << "nothing was written";
   // Nothing is tried over and over either.
-  EXPECT_EQ(adopted_.next_due(now_ + minutes{1}), base::kNever);
+  EXPECT_EQ(managed_.next_due(now_ + minutes{1}), base::kNever);
 }
 
 // As above: another leader has stored the end while a kubegang Job exists, that must not run.
-TEST_F(AdoptedJobsTest, WhatHasEndedDoesNotStartAgain) {
+TEST_F(ManagedJobsTest, WhatHasEndedDoesNotStartAgain) {
   show();
   answer(made(due(), "one"));
   another_leader_completes();
@@ -474,22 +474,22 @@ TEST_F(AdoptedJobsTest, WhatHasEndedDoesNotStartAgain) {
   EXPECT_THAT(due(), IsEmpty()) << "that was asked for a moment ago";
   now_ += seconds{10};
   EXPECT_THAT(due(), SizeIs(1)) << "again, until it is gone";
-  adopted_.forget_job("one");
+  managed_.forget_job("one");
   now_ += minutes{1};
   EXPECT_THAT(due(), IsEmpty());
-  EXPECT_EQ(adopted_.next_due(now_), base::kNever);
+  EXPECT_EQ(managed_.next_due(now_), base::kNever);
 }
 
 // Running containers have the time to end by themselves: most have ended, and kubelet tells so
 // again.
-TEST_F(AdoptedJobsTest, WhatHasEndedDoesNotRunOn) {
+TEST_F(ManagedJobsTest, WhatHasEndedDoesNotRunOn) {
   show();
   kube::Job job = made(due(), "one");
   answer(job);
   // It has nodes, so its program may be at its last lines.
   job.status.state = kube::JobState::kRunning;
   job.status.allocation = kube::Allocation{};
-  adopted_.observe_ended(job);
+  managed_.observe_ended(job);
   another_leader_completes();
   EXPECT_THAT(due(), IsEmpty());
   // 30 s are the patience.
@@ -503,7 +503,7 @@ TEST_F(AdoptedJobsTest, WhatHasEndedDoesNotRunOn) {
 
 // etcd was restored: the first attempt had failed, and the leader of before made the second one
 // once more. The first one runs again, and the second would run beside it.
-TEST_F(AdoptedJobsTest, OfTwoUnfinishedAttemptsTheSecondIsDeleted) {
+TEST_F(ManagedJobsTest, OfTwoUnfinishedAttemptsTheSecondIsDeleted) {
   show();
   kube::Job first = made(due(), "one");
   answer(first);
@@ -514,18 +514,18 @@ TEST_F(AdoptedJobsTest, OfTwoUnfinishedAttemptsTheSecondIsDeleted) {
   for (kube::Job* job : {&first, &second}) {
     job->status.state = kube::JobState::kRunning;
     job->status.allocation = kube::Allocation{};
-    adopted_.observe_ended(*job);
+    managed_.observe_ended(*job);
   }
   const auto deleted = due();
   ASSERT_THAT(deleted, SizeIs(1));
   EXPECT_EQ(std::get<DeleteJob>(deleted.front()).uid, "two");
-  adopted_.forget_job("two");
+  managed_.forget_job("two");
   now_ += minutes{1};
   EXPECT_THAT(due(), IsEmpty());
 }
 
 // It was canceled, or ran out of time: the same would happen again, or its user wants it so.
-TEST_F(AdoptedJobsTest, AnEndThatIsNoFailureOfTheProgramIsNotTriedAgain) {
+TEST_F(ManagedJobsTest, AnEndThatIsNoFailureOfTheProgramIsNotTriedAgain) {
   show();
   kube::Job job = made(due(), "one");
   answer(job);
@@ -536,7 +536,7 @@ TEST_F(AdoptedJobsTest, AnEndThatIsNoFailureOfTheProgramIsNotTriedAgain) {
 }
 
 // Kubernetes' suspension has no pods, so the gang goes, and a new one comes when it is resumed.
-TEST_F(AdoptedJobsTest, ASuspendedJobIsDeletedAndMadeAgainAfterwards) {
+TEST_F(ManagedJobsTest, ASuspendedJobIsDeletedAndMadeAgainAfterwards) {
   show();
   kube::Job job = made(due(), "one");
   answer(job);
@@ -550,7 +550,7 @@ TEST_F(AdoptedJobsTest, ASuspendedJobIsDeletedAndMadeAgainAfterwards) {
   EXPECT_THAT(due(), IsEmpty()) << "that was asked for a moment ago";
   now_ += seconds{1};
   EXPECT_THAT(due(), SizeIs(1)) << "again, until it is gone";
-  adopted_.forget_job("one");
+  managed_.forget_job("one");
   EXPECT_THAT(all_due(), IsEmpty());
   EXPECT_EQ(says(kube::kBatchSuspended).substr(0, 4), "True");
   batch_.spec.suspend = false;
@@ -560,7 +560,7 @@ TEST_F(AdoptedJobsTest, ASuspendedJobIsDeletedAndMadeAgainAfterwards) {
 
 // The deletion names the version on which it was decided.
 // It may have ended since it was last seen, and its end would be lost.
-TEST_F(AdoptedJobsTest, ItsJobIsDeletedOnlyAsItWas) {
+TEST_F(ManagedJobsTest, ItsJobIsDeletedOnlyAsItWas) {
   show();
   kube::Job job = made(due(), "one");
   answer(job);
@@ -571,7 +571,7 @@ TEST_F(AdoptedJobsTest, ItsJobIsDeletedOnlyAsItWas) {
   EXPECT_EQ(std::get<DeleteJob>(first.front()).version, job.metadata.resource_version);
   job.metadata.resource_version = std::to_string(++version_);
   // It was written meanwhile, so the first deletion can no longer succeed.
-  adopted_.observe_ended(job);
+  managed_.observe_ended(job);
   const auto again = due();
   ASSERT_THAT(again, SizeIs(1)) << "at once: the one before is refused";
   EXPECT_EQ(std::get<DeleteJob>(again.front()).version, job.metadata.resource_version);
@@ -582,7 +582,7 @@ TEST_F(AdoptedJobsTest, ItsJobIsDeletedOnlyAsItWas) {
 }
 
 // The deletion is asked for every 10 s; silence of the watch for 30 s counts all the same.
-TEST_F(AdoptedJobsTest, ASuspensionDoesNotWaitForAJobThatIsNeverSeen) {
+TEST_F(ManagedJobsTest, ASuspensionDoesNotWaitForAJobThatIsNeverSeen) {
   show();
   answer(made(due(), "one"));
   batch_.spec.suspend = true;
@@ -595,7 +595,7 @@ TEST_F(AdoptedJobsTest, ASuspensionDoesNotWaitForAJobThatIsNeverSeen) {
 }
 
 // Another finalizer keeps the Job, and its gang is canceled because of its deletion.
-TEST_F(AdoptedJobsTest, ASuspensionDoesNotFailTheBatchJob) {
+TEST_F(ManagedJobsTest, ASuspensionDoesNotFailTheBatchJob) {
   show();
   kube::Job job = made(due(), "one");
   answer(job);
@@ -612,13 +612,13 @@ TEST_F(AdoptedJobsTest, ASuspensionDoesNotFailTheBatchJob) {
   show();
   EXPECT_THAT(all_due(), IsEmpty());
   EXPECT_EQ(says(kube::kBatchWaiting), "True BeingDeleted");
-  adopted_.forget_job("one");
+  managed_.forget_job("one");
   // The attempt that was suspended does not count.
   EXPECT_EQ(made(all_due(), "two").metadata.labels.at(std::string{kube::kLabelAttempt}), "0");
 }
 
 // By a user, in the foreground. Deleted in the background it would be made again too.
-TEST_F(AdoptedJobsTest, AJobThatIsDeletedIsMadeAgain) {
+TEST_F(ManagedJobsTest, AJobThatIsDeletedIsMadeAgain) {
   show();
   kube::Job job = made(due(), "one");
   answer(job);
@@ -626,12 +626,12 @@ TEST_F(AdoptedJobsTest, AJobThatIsDeletedIsMadeAgain) {
   ends(job, kube::JobState::kCancelled);
   EXPECT_THAT(all_due(), IsEmpty());
   EXPECT_EQ(says(kube::kBatchFailed), "");
-  adopted_.forget_job("one");
+  managed_.forget_job("one");
   EXPECT_THAT(all_due(), SizeIs(1));
 }
 
 // Canceled first and then deleted: the cancel was the user's wish for the whole batch Job.
-TEST_F(AdoptedJobsTest, ACancelledJobThatIsDeletedStaysCancelled) {
+TEST_F(ManagedJobsTest, ACancelledJobThatIsDeletedStaysCancelled) {
   show();
   kube::Job job = made(due(), "one");
   answer(job);
@@ -643,7 +643,7 @@ TEST_F(AdoptedJobsTest, ACancelledJobThatIsDeletedStaysCancelled) {
 }
 
 // With the first attempt, since the others are run likewise.
-TEST_F(AdoptedJobsTest, WhatIsRunOtherwiseIsToldOnce) {
+TEST_F(ManagedJobsTest, WhatIsRunOtherwiseIsToldOnce) {
   nlohmann::json pod_template = batch_.spec.pod_template.json();
   pod_template["spec"]["restartPolicy"] = "OnFailure";
   batch_.spec.pod_template = kube::RawJson{pod_template};
@@ -656,10 +656,10 @@ TEST_F(AdoptedJobsTest, WhatIsRunOtherwiseIsToldOnce) {
 
 // For example a quota: it may be raised, so the operator tries again, but an event at each try
 // would only be noise.
-TEST_F(AdoptedJobsTest, ARefusalIsToldOnceAndTriedAgainLater) {
+TEST_F(ManagedJobsTest, ARefusalIsToldOnceAndTriedAgainLater) {
   show();
   (void)made(due(), "one");
-  adopted_.answered(JobCreated{.owner_uid = "batch",
+  managed_.answered(JobCreated{.owner_uid = "batch",
                                .result = base::Error{base::Code::kPermissionDenied, "quota"}},
                     now_);
   (void)due();
@@ -674,10 +674,10 @@ TEST_F(AdoptedJobsTest, ARefusalIsToldOnceAndTriedAgainLater) {
 
 // That Job is a user's: it must be left alone, and the batch Job must run all the same.
 // The name of the batch Job is taken by a Job of a user's own.
-TEST_F(AdoptedJobsTest, ATakenNameIsNotARefusal) {
+TEST_F(ManagedJobsTest, ATakenNameIsNotARefusal) {
   show();
   EXPECT_EQ(made(due(), "one").metadata.name, "train");
-  adopted_.answered(
+  managed_.answered(
       JobCreated{.owner_uid = "batch", .result = base::Error{base::Code::kAlreadyExists, "exists"}},
       now_);
   const kube::Job other = made(due(), "one");
@@ -686,26 +686,26 @@ TEST_F(AdoptedJobsTest, ATakenNameIsNotARefusal) {
 }
 
 // The Job goes by garbage collection.
-TEST_F(AdoptedJobsTest, OfADeletedBatchJobNothingIsMade) {
+TEST_F(ManagedJobsTest, OfADeletedBatchJobNothingIsMade) {
   show();
   answer(made(due(), "one"));
   Changes<kube::BatchJob> changes;
   changes[kube::key_of(batch_.metadata)] = nullptr;
-  adopted_.observe(changes);
+  managed_.observe(changes);
   EXPECT_THAT(due(), IsEmpty());
-  EXPECT_EQ(adopted_.find_status("batch"), nullptr);
-  adopted_.forget_job("one");
+  EXPECT_EQ(managed_.find_status("batch"), nullptr);
+  managed_.forget_job("one");
   EXPECT_THAT(due(), IsEmpty());
-  EXPECT_EQ(adopted_.next_due(now_), base::kNever);
+  EXPECT_EQ(managed_.next_due(now_), base::kNever);
 }
 
 // Jobs that users made themselves have no batch Job.
-TEST_F(AdoptedJobsTest, JobsOfOthersArePassedOver) {
+TEST_F(ManagedJobsTest, JobsOfOthersArePassedOver) {
   kube::Job foreign;
   foreign.metadata.uid = "foreign";
   foreign.status.state = kube::JobState::kFailed;
-  adopted_.observe_ended(foreign);
-  EXPECT_EQ(adopted_.next_due(now_), base::kNever);
+  managed_.observe_ended(foreign);
+  EXPECT_EQ(managed_.next_due(now_), base::kNever);
 }
 
 }  // namespace

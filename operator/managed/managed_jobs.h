@@ -1,4 +1,4 @@
-// AdoptedJobs: Jobs of the batch group that say `managedBy: kubegang.io/job`. For each, one attempt
+// ManagedJobs: Jobs of the batch group that say `managedBy: kubegang.io/job`. For each, one attempt
 // after the other is a kubegang Job, which the rest of the operator runs like any other; the batch
 // Job's status shows its outcome.
 //
@@ -37,11 +37,11 @@
 #include "base/time.h"
 #include "base/timers.h"
 #include "kube/api/batch_job.h"
-#include "operator/adopt/our_jobs.h"
 #include "operator/jobs/job_record.h"
 #include "operator/jobs/whole_templates.h"
 #include "operator/loop/inbox.h"
 #include "operator/loop/report.h"
+#include "operator/managed/our_jobs.h"
 #include "operator/publish/attempts.h"
 #include "operator/publish/inform_budget.h"
 #include "operator/publish/mirror.h"
@@ -53,10 +53,10 @@ namespace control {
 
 // Belongs to the loop's thread. Costs nothing while there is no such batch Job; else, for each that
 // changed or whose Job did, the logarithm of their number and its pods.
-class AdoptedJobs {
+class ManagedJobs {
  public:
   // Both must live longer than this.
-  AdoptedJobs(const Report& report, WholeTemplates& templates)
+  ManagedJobs(const Report& report, WholeTemplates& templates)
       : report_{report}, templates_{templates} {}
 
   void observe(const Changes<kube::BatchJob>& changes);
@@ -87,7 +87,7 @@ class AdoptedJobs {
   base::Instant next_due(base::Instant now) const;
 
  private:
-  struct Adopted {
+  struct Managed {
     std::shared_ptr<const kube::BatchJob> object;  // null: only Jobs and pods of it are known
     StatusMirror<kube::BatchJob> status;
     OurJobs jobs;
@@ -109,32 +109,32 @@ class AdoptedJobs {
 
   void put_job(const kube::Job& object, OurJob job);
   void drop_if_unknown(const std::string& uid);
-  static void count_orphans(const Adopted& adopted, BatchView& view);
+  static void count_orphans(const Managed& managed, BatchView& view);
   void look_and_write(const std::string& uid, Means& means, base::Instant now,
                       std::vector<Effect>& effects);
-  void look(const std::string& uid, Adopted& adopted, Means& means, base::Instant now,
+  void look(const std::string& uid, Managed& managed, Means& means, base::Instant now,
             std::vector<Effect>& effects);
-  void forget_unseen(Adopted& adopted, base::Instant now);
+  void forget_unseen(Managed& managed, base::Instant now);
   void delete_job(const std::string& uid, OurJob& job, base::Instant now,
                   std::vector<Effect>& effects);
-  void delete_unfinished(Adopted& adopted, const OurJob* present, base::Instant patience_ends,
+  void delete_unfinished(Managed& managed, const OurJob* present, base::Instant patience_ends,
                          base::Instant now, std::vector<Effect>& effects);
-  BatchView view_of(Adopted& adopted, Means& means, base::Instant now,
+  BatchView view_of(Managed& managed, Means& means, base::Instant now,
                     std::vector<Effect>& effects);
-  BatchView view_of_suspended(Adopted& adopted, base::Instant now, std::vector<Effect>& effects);
-  BatchView view_without_job(Adopted& adopted, const FailedAttempts& failed, Means& means,
+  BatchView view_of_suspended(Managed& managed, base::Instant now, std::vector<Effect>& effects);
+  BatchView view_without_job(Managed& managed, const FailedAttempts& failed, Means& means,
                              base::Instant now, std::vector<Effect>& effects);
-  void write(const std::string& uid, Adopted& adopted, Means& means, base::Instant now,
+  void write(const std::string& uid, Managed& managed, Means& means, base::Instant now,
              std::vector<Effect>& effects);
-  bool may_inform(const std::string& uid, Adopted& adopted, Means& means, base::Instant now);
+  bool may_inform(const std::string& uid, Managed& managed, Means& means, base::Instant now);
   void take_from_lines(const Means& means);
-  Effect creation_of(const Adopted& adopted, kube::Job job);
-  void tell_refusal(Adopted& adopted, const BatchView& view);
-  void tell_run_otherwise(const Adopted& adopted) const;
+  Effect creation_of(const Managed& managed, kube::Job job);
+  void tell_refusal(Managed& managed, const BatchView& view);
+  void tell_run_otherwise(const Managed& managed) const;
 
   const Report& report_;
   WholeTemplates& templates_;
-  std::map<std::string, Adopted> adopted_;          // by UID of the batch Job
+  std::map<std::string, Managed> managed_;          // by UID of the batch Job
   std::map<kube::ObjectKey, std::string> uids_;     // of the batch Jobs that exist
   std::map<std::string, std::string> owners_;       // batch Job by UID of our Job
   std::map<kube::ObjectKey, std::string> orphans_;  // batch Job by pod

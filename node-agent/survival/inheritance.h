@@ -14,11 +14,11 @@ namespace agent {
 
 using PodControls = std::vector<std::shared_ptr<PodControl>>;
 
-class Adoption {
+class Inheritance {
  public:
   static constexpr base::Duration kRetryAfter = std::chrono::milliseconds{100};
 
-  explicit Adoption(PodOpener& opener) : opener_{opener} {}
+  explicit Inheritance(PodOpener& opener) : opener_{opener} {}
 
   // Once: opens the pods that the journal names, and returns those that could be opened. A pod that
   // is gone is dropped. One that cannot be opened just now (no descriptor left, no right) waits: it

@@ -1,4 +1,4 @@
-#include "operator/adopt/our_jobs.h"
+#include "operator/managed/our_jobs.h"
 
 #include <algorithm>
 #include <charconv>
