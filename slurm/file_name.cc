@@ -94,8 +94,4 @@ bool names_tasks(std::string_view pattern) {
   return letters_in(pattern).find('t') != std::string::npos;
 }
 
-bool names_nodes(std::string_view pattern) {
-  return letters_in(pattern).find_first_of("nN") != std::string::npos;
-}
-
 }  // namespace slurm

@@ -27,8 +27,7 @@ inline constexpr const char* kTaskOutput = "slurm-%A_%a.out";
 // text switches all patterns off and is dropped, as Slurm does it.
 std::string file_name(std::string_view pattern, const NameParts& parts);
 
-// Returns true if the tasks of a step, or its nodes, have different files.
+// Returns true if the tasks of a step have different files.
 bool names_tasks(std::string_view pattern);
-bool names_nodes(std::string_view pattern);
 
 }  // namespace slurm

@@ -53,13 +53,10 @@ TEST(FileName, OfAScript) {
   EXPECT_EQ(file_name("%a", parts), "4294967294") << "as recorded, in no array";
 }
 
-TEST(FileName, SaysWhetherTasksOrNodesDiffer) {
+TEST(FileName, SaysWhetherTasksDiffer) {
   EXPECT_TRUE(names_tasks("out-%3t"));
   EXPECT_FALSE(names_tasks("out-%%t"));
   EXPECT_FALSE(names_tasks("a\\%t"));
-  EXPECT_TRUE(names_nodes("out-%n"));
-  EXPECT_TRUE(names_nodes("%N"));
-  EXPECT_FALSE(names_nodes("%j"));
 }
 
 }  // namespace

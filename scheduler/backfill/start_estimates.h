@@ -2,7 +2,7 @@
 // Nothing is promised and nothing starts: the main pass alone does that, in the order of the queue.
 //
 // Each job is asked when it could start if the allocated jobs end with their time limits, and no
-// job is preempted. A job whose nodes one before it gets is put off:
+// job is preempted. A job is put off if one before it gets nodes of it:
 //   as recorded (Slurm)   to the end of the job before it, if it would start before that; nodes
 //                         count as a whole. That end may be that of a job on other nodes. Every
 //                         node counts, whatever the job may use, and the order is that of QOS and

@@ -6,16 +6,6 @@
 namespace sched::gang {
 namespace {
 
-// Returns one bit for each socket, in the place of a core.
-CoreSet sockets_of(const CoreSet& cores, const NodeSpec& node) {
-  CoreSet sockets;
-  for (int core = cores.next(0); core >= 0; core = cores.next(core + 1)) {
-    sockets.set(core / node.cores_per_socket);
-    if (core + 1 >= kCoresPerNodeMax) break;
-  }
-  return sockets;
-}
-
 // Returns false if the two jobs may run at the same time even on common units: those of different
 // partitions of one tier cast no shadow on each other (R6.35).
 bool related(const Cluster& cluster, const Job& a, const Job& b) {
@@ -57,7 +47,7 @@ bool share(const Cluster& cluster, const NodeAllocation& use, const Job& job) {
   }
   if (!cluster.exists(use.node)) return false;
   const NodeSpec& node = cluster.node(use.node);
-  return sockets_of(use.cores, node).intersects(sockets_of(other->cores, node));
+  return whole_sockets(use.cores, node).intersects(other->cores);
 }
 
 }  // namespace
@@ -126,8 +116,7 @@ Components::Closure Components::closure(const Job& seed) const {
   const auto in_order = [](const Job* a, const Job* b) { return a->table_order < b->table_order; };
   if (!std::is_sorted(closure.loose.begin(), closure.loose.end(), in_order))
     std::sort(closure.loose.begin(), closure.loose.end(), in_order);
-  closure.loose.erase(std::unique(closure.loose.begin(), closure.loose.end()),
-                      closure.loose.end());
+  closure.loose.erase(std::unique(closure.loose.begin(), closure.loose.end()), closure.loose.end());
   std::vector<const Job*> jobs{closure.loose.begin(), closure.loose.end()};  // 2
   jobs.push_back(&seed);
   const Component* last = nullptr;

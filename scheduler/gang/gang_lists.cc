@@ -124,7 +124,8 @@ std::uint64_t low_cores(const CoreSet& cores) {
   return low;
 }
 
-// 6.2: a job of CR_Socket takes all cores of every socket that it touches.
+}  // namespace
+
 CoreSet whole_sockets(const CoreSet& cores, const NodeSpec& node) {
   CoreSet filled;
   for (int core = cores.next(0); core >= 0; core = cores.next(core + 1)) {
@@ -135,8 +136,6 @@ CoreSet whole_sockets(const CoreSet& cores, const NodeSpec& node) {
   }
   return filled;
 }
-
-}  // namespace
 
 std::span<const GangLists::Use> GangLists::uses_of(const Entry& entry) {
   return entry.uses != nullptr ? std::span{entry.uses->nodes} : std::span{&entry.only, 1};

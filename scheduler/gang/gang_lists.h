@@ -73,6 +73,9 @@ struct Place {
   friend bool operator==(const Place&, const Place&) = default;
 };
 
+// Returns all cores of every socket that these cores touch, as a job of CR_Socket takes them (6.2).
+CoreSet whole_sockets(const CoreSet& cores, const NodeSpec& node);
+
 class GangLists {
  public:
   // `quirks`: of these P1 and P17 count.

@@ -49,7 +49,7 @@ class Turns {
   virtual std::optional<base::Instant> next_due() = 0;
 
   // --- jobs ---
-  // The job has got nodes: its pods there are others than those of an earlier start.
+  // The job has got nodes, and pods there that an earlier start did not have.
   virtual void begin(const Job& job) = 0;
   // The job is ready, or its user resumed it: it takes part from now on (6.9).
   virtual void start(Job& job) = 0;

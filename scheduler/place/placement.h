@@ -67,8 +67,8 @@ struct PlacementRequest {
 };
 
 // The question if the job would fit on these nodes with the selector's books as they are: in a
-// trial, as they would be then (WILL_RUN: 3.8). The caller has left out nodes that are not for the
-// job.
+// trial, as they would be then (WILL_RUN: 3.8). REQUIRES: `nodes` has none that the job must not
+// use.
 struct WillRunRequest {
   const Job& job;
   PartitionIndex partition;

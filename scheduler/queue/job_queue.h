@@ -45,8 +45,8 @@ class JobQueue {
   // no order. Records that are inserted meanwhile keep their priorities.
   void begin_priorities();
   // Works on at most `count` records: each gets the priority that priority_of(record) returns, and
-  // then its new place. Returns nullopt if another step must follow, and in the end false if walk()
-  // visits the records in the same order as before for sure.
+  // then its new place. Returns nullopt if another step must follow; after the last one false if
+  // the order in which walk() visits the records is certainly the same as before.
   // REQUIRES: begun, and not done.
   // Cost: see Reordering; the last step frees the memory of the records that were merged.
   std::optional<bool> step_priorities(
