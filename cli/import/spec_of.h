@@ -1,4 +1,4 @@
-// Slurm's configuration as specs of our kinds: the inverse of operator/translate. Pure.
+// Slurm's configuration as specs of our kinds: the inverse of translation/. Pure.
 //
 // A spec says what differs from the defaults of its kind. A value for which the API has no field is
 // not in it: translated back, the spec differs from what it was made of.
