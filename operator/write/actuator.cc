@@ -5,6 +5,7 @@
 #include <array>
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "api/array_status.h"
 #include "api/wellknown.h"
@@ -120,21 +121,11 @@ class CarryOut {
   }
 
   Outcome operator()(const PutTimetable& effect) const {
-    const kube::NodeTimetable& object = *effect.object;
-    const kube::ObjectKey key = kube::key_of(object.metadata);
-    TimetablePut outcome{.node = key.name,
-                         .spec = object.spec,
-                         // A patch of the spec alone: the status is the agent's and must not be
-                         // touched.
-                         .result = effect.exists
-                                       ? client_.patch<kube::NodeTimetable>(
-                                             key, {{"spec", kube::encode(object)["spec"]}},
-                                             {.resource_version = effect.version})
-                                       : client_.create(object),
-                         .fresh = base::Error{}};
-    // After any failure, also one without an answer: the write may have taken place.
-    if (!outcome.result.ok()) outcome.fresh = client_.get<kube::NodeTimetable>(key);
-    return outcome;
+    auto [result, fresh] = put(*effect.object, effect.exists, effect.version);
+    return TimetablePut{.node = effect.object->metadata.name,
+                        .spec = effect.object->spec,
+                        .result = std::move(result),
+                        .fresh = std::move(fresh)};
   }
 
   // Only the version that the loop has seen: a table that was written since may list pods.
@@ -145,18 +136,9 @@ class CarryOut {
                                 {.uid = effect.uid, .resource_version = effect.version})};
   }
 
-  // Like a timetable: created or patched under the version that the loop knows, and read again
-  // after a failure.
   Outcome operator()(const PutUsage& effect) const {
-    const kube::UsageRecord& object = *effect.object;
-    const kube::ObjectKey key = kube::key_of(object.metadata);
-    UsagePut outcome{.result = effect.exists ? client_.patch<kube::UsageRecord>(
-                                                   key, {{"spec", kube::encode(object)["spec"]}},
-                                                   {.resource_version = effect.version})
-                                             : client_.create(object),
-                     .fresh = base::Error{}};
-    if (!outcome.result.ok()) outcome.fresh = client_.get<kube::UsageRecord>(key);
-    return outcome;
+    auto [result, fresh] = put(*effect.object, effect.exists, effect.version);
+    return UsagePut{.result = std::move(result), .fresh = std::move(fresh)};
   }
 
   // Templates are by far the largest part of a Job, so the loop has them read when it needs them.
@@ -501,6 +483,22 @@ class CarryOut {
   }
 
  private:
+  // Creates the object, or patches its spec under the version that the loop knows: the status is
+  // not the operator's. Returns the answer and, after any failure, what a read says: also a write
+  // without an answer may have taken place.
+  template <typename T>
+  std::pair<base::Result<T>, base::Result<T>> put(const T& object, bool exists,
+                                                  const std::string& version) const {
+    const kube::ObjectKey key = kube::key_of(object.metadata);
+    base::Result<T> result = exists
+                                 ? client_.patch<T>(key, {{"spec", kube::encode(object)["spec"]}},
+                                                    {.resource_version = version})
+                                 : client_.create(object);
+    base::Result<T> fresh = base::Error{};
+    if (!result.ok()) fresh = client_.get<T>(key);
+    return {std::move(result), std::move(fresh)};
+  }
+
   // Reads the template of a batch Job, if that is still the one of this UID and its template is the
   // one that was judged.
   base::Result<kube::RawJson> read_template(const CreateJob::TemplateOf& of,
