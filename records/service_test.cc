@@ -12,6 +12,7 @@
 #include "kube/client.h"
 #include "kube/clock.h"
 #include "kube/http_transport.h"
+#include "kube/login.h"
 #include "kube/run_loop.h"
 #include "kube/sleeper.h"
 #include "kube/testing/api_server/api_server.h"
@@ -298,6 +299,7 @@ TEST_F(AnswersTest, OnlyTheApiServerIsAnswered) {
     config.client_certificate_pem = pair.certificate;
     config.client_key_pem = pair.key;
     config.impersonate.user = user;
+    config.login = kube::personal_login();
     auto transport = kube::HttpTransport::create(config, clock_);
     EXPECT_TRUE(transport.ok());
     const auto response = (*transport)->send({.path = std::string{kRoot} + "/records"});
