@@ -108,6 +108,8 @@ constexpr std::array kOptions = {
     Option{'\0', "cores-per-socket", Takes::kValue, Effect::kNone},
     Option{'S', "core-spec", Takes::kValue, Effect::kNone},
     Option{'\0', "thread-spec", Takes::kValue, Effect::kNone},
+    Option{'\0', "switches", Takes::kValue, Effect::kNone},
+    Option{'\0', "gres-flags", Takes::kValue, Effect::kNone},
     Option{'\0', "use-min-nodes", Takes::kNothing, Effect::kNone},
     Option{'\0', "spread-job", Takes::kNothing, Effect::kNone},
     Option{'C', "constraint", Takes::kValue, Effect::kMissing},

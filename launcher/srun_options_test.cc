@@ -86,8 +86,9 @@ TEST(SrunOptions, SocketsCoresAndThreadsAreVariablesOfTheTasks) {
   }
   EXPECT_EQ(read({"--ntasks-per-socket=2", "--ntasks-per-core=1", "a"}).variables,
             (Variables{{"SLURM_NTASKS_PER_SOCKET", "2"}, {"SLURM_NTASKS_PER_CORE", "1"}}));
-  for (const char* word : {"--cores-per-socket=8", "--sockets-per-node=9", "-B9", "-B1:*",
-                           "--hint=multithread", "-S1", "--thread-spec=1"}) {
+  for (const char* word :
+       {"--cores-per-socket=8", "--sockets-per-node=9", "-B9", "-B1:*", "--hint=multithread", "-S1",
+        "--thread-spec=1", "--switches=1", "--gres-flags=enforce-binding"}) {
     EXPECT_EQ(read({word, "a"}).variables, Variables{}) << word;
   }
   for (const char* word :

@@ -417,10 +417,18 @@ struct SbatchOptionActions {
     return {};
   }
 
-  // Only the nodes' kubelets know which cores are near which GPU.
+  // SOURCE: recorded (session binding_ignored): where no cores are near a device, there is nothing
+  // to enforce.
   static base::Status gres_flags(Self self, Text name, Text value, bool has_value) {
-    if (same_word(value, "disable-binding")) return {};
+    if (same_word(value, "disable-binding") || same_word(value, "enforce-binding")) return {};
     return refused(self, std::string{name} + "=" + std::string{value}, value, has_value);
+  }
+
+  // SOURCE: recorded (session binding_ignored): COUNT[@TIME]. Without a topology all nodes are of
+  // one switch, and sbatch takes whatever stands behind @.
+  static base::Status switches(Self, Text name, Text value, bool) {
+    std::optional<int> count;
+    return task_count(count, name, value.substr(0, value.find('@')));
   }
 
   // All tasks on a node see all GPUs that the job has there.
@@ -678,7 +686,7 @@ constexpr std::array kOptions = {
     Option{"container-mounts", 0, Takes::kValue, A::text_of<&BatchOptions::container_mounts>},
     Option{"signal", 0, Takes::kValue, A::signal},
     Option{"spread-job", 0, Takes::kNothing, A::refused},
-    Option{"switches", 0, Takes::kValue, A::refused},
+    Option{"switches", 0, Takes::kValue, A::switches},
     Option{"test-only", 0, Takes::kNothing, A::test_only},
     Option{"thread-spec", 0, Takes::kValue, A::unused},
     Option{"uid", 0, Takes::kValue, A::replaced<A::kUserOfPod>},
