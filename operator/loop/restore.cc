@@ -533,9 +533,10 @@ std::optional<sched::EndedJob> ControlLoop::ended_job(const kube::Job& job) {
                          .charged = {}};
 }
 
-// Adds to run times what nodes have not sliced since the status was stored. A job runs on several
-// nodes; the one on which it ran longest counts.
+// Adds to run times what nodes have not sliced since the status was stored, where such time counts.
+// A job runs on several nodes; the one on which it ran longest counts.
 void ControlLoop::restore_unsliced() {
+  const UnslicedTime::Sources sources = run_time_sources();
   std::map<std::string, base::Duration> more;  // by UID; of the node where it is longest
   for (const std::string& name : unsliced_.nodes()) {
     const auto published = timetables_.stored(name);
@@ -548,7 +549,7 @@ void ControlLoop::restore_unsliced() {
     }
   }
   for (const auto& [uid, time] : more) {
-    if (time > base::Duration{0}) scheduler_.tell(sched::JobRan{jobs_.find(uid)->id, time});
+    if (time > base::Duration{0} && sources.run_time(uid)) sources.ran(uid, time);
   }
 }
 

@@ -326,6 +326,32 @@ TEST_P(UsageWrites, OfAReadinessThatIsNotStoredAreNotChargedAgain) {
   EXPECT_EQ(recorded(), ran({"first", "late"})) << world.log_tail();
 }
 
+// A gang reaches its limit before its last pod runs, and its nodes slice no more. The next leader
+// finds it ending. By the timetable it was off for half of the time since, which does not count.
+TEST_P(UsageWrites, AfterADecidedEndTimeWithoutSlicingIsNotCharged) {
+  world.run_for(seconds{20});
+  world.apply(gang_job("other", 5, ""));
+  world.apply(gang_job("half", 5, "", {{"schedule", {{"timeLimit", "20s"}}}},
+                       {{"test/waiting", "ContainerCreating"}, {"test/waiting-index", "1"}}));
+  // Pods stay after the end is decided.
+  world.server().inject({.verb = "delete", .resource = "pods", .code = 503, .count = 1000});
+  ASSERT_TRUE(world.run_until([&] { return world.job("half").status.ending.has_value(); },
+                              seconds{120}));
+  world.take_process().reset();
+  for (const char* node : {"n12", "n13", "n14", "n15", "n16"}) world.node(node).open("FailedOpen");
+  world.run_for(seconds{30});
+  world.server().clear_faults();
+  world.restart_operator();
+  world.run_for(seconds{5});
+  world.patch_job("other", {{"control", {{"cancel", true}}}});
+  ASSERT_TRUE(world.run_until(
+      [&] { return kube::is_true(world.job("other").status.conditions, kube::kFinished); },
+      seconds{120}));
+  world.run_for(seconds{8});
+  EXPECT_EQ(world.state("half"), "Timeout");
+  EXPECT_EQ(recorded(), ran({"first", "other", "half"})) << world.log_tail();
+}
+
 // The leader has the sums in memory, so a deletion by hand loses nothing.
 TEST_P(UsageWrites, MakeARecordAgainThatWasDeleted) {
   world.run_for(seconds{20});
