@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <arpa/nameser.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <resolv.h>
@@ -29,6 +30,9 @@ constexpr int kQuestions = 4;
 constexpr int kNoAnswerMs = 60'000;  // to what was sent
 constexpr int kAnswerBytesMax = 4096;
 constexpr std::chrono::milliseconds kTurn{200};
+// SOURCE: RFC 6895, 3.1: kinds of records for private use begin there.
+constexpr int kPrivateKind = 65'280;
+constexpr int kPrivateKinds = 250;
 
 struct Address {
   sockaddr_storage storage{};
@@ -108,13 +112,17 @@ class NameServers {
   std::span<const unsigned char> ask(const std::string& name, ns_type type) {
     const int size = ::res_nsearch(&state_, name.c_str(), ns_c_in, type, answer_.data(),
                                    static_cast<int>(answer_.size()));
+    has_name_ = size > 0 || state_.res_h_errno == NO_DATA;
     if (size <= 0 || size > static_cast<int>(answer_.size())) return {};
     return std::span{answer_}.first(static_cast<std::size_t>(size));
   }
+  // Returns whether there is something of the name that was asked for last, of whatever kind.
+  bool has_name() const { return has_name_; }
 
  private:
   struct __res_state state_ {};
   bool is_ready_ = false;
+  bool has_name_ = false;
   std::array<unsigned char, kAnswerBytesMax> answer_{};
 };
 
@@ -160,6 +168,14 @@ base::Result<std::string> resolve_port(const std::string& name) {
   if (answer.empty()) return not_known(name);
   std::string address = first_of(answer, ns_s_ar, ns_t_a);
   return address.empty() ? first_of(answer, ns_s_ar, ns_t_aaaa) : address;
+}
+
+bool is_known(const std::string& name, std::chrono::system_clock::time_point now) {
+  NameServers servers;
+  if (!servers.is_ready()) return false;
+  const auto kind = kPrivateKind + now.time_since_epoch() / kTurn % kPrivateKinds;
+  (void)servers.ask(name, static_cast<ns_type>(kind));
+  return servers.has_name();
 }
 
 std::string name_in_turn(std::string_view pattern, int count,

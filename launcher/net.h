@@ -27,6 +27,11 @@ base::Result<std::string> resolve(const std::string& name);
 // it stands beside the name server's answer, else "". kUnavailable: it knows none, for now.
 base::Result<std::string> resolve_port(const std::string& name);
 
+// Returns whether the name servers know a name, without asking for its address: an answer that
+// comes too early is kept for that question alone. Asks for a kind of record that there is none of,
+// each for a while of 200 ms and then not for 50 s.
+bool is_known(const std::string& name, std::chrono::system_clock::time_point now);
+
 // Returns which of `count` names to ask for at that time: `pattern` with a number for its `%`. Each
 // has its turn of 200 ms in all pods, and then rests until each other name had one. So a name
 // server that denies one, and keeps to that for 5 s as CoreDNS does, is asked for another.

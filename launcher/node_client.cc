@@ -17,6 +17,8 @@ namespace {
 constexpr int kTryAgainMs = 200;
 // And the one of how many that asks for its own name.
 constexpr int kOwnNameEach = 25;
+// A name server may know no such kind of record: then nothing is gained by waiting.
+constexpr int kOwnLooksMax = 15;
 
 // The pause between two tries to make a connection again.
 constexpr std::chrono::milliseconds kNextTry{200};
@@ -124,11 +126,20 @@ int NodeClient::keep_one_idle() {
 // Leaves the pod's own name alone until it must be known: denied once, it would be so for the
 // script's programs, too. A Service that an earlier operator made has none of the names to ask for.
 base::Result<std::string> NodeClient::find_first() {
-  if (place_.asks <= 0 || ++tries_ % kOwnNameEach == 0) return resolve(place_.first);
+  if (place_.asks <= 0) return resolve(place_.first);
   const auto now = std::chrono::system_clock::now();
+  if (++tries_ % kOwnNameEach == 0 && is_known(place_.first, now)) return resolve(place_.first);
   auto address = resolve_port(name_in_turn(place_.ask, place_.asks, now));
   if (!address) return base::Error{address.error().code, "no name server knows " + place_.first};
+  if (!has_name(now))
+    return base::Error{base::Code::kUnavailable, "no name server knows " + place_.own};
   return address->empty() ? resolve(place_.first) : address;
+}
+
+// A step may begin once this pod is connected, and its tasks ask for the names of all: a site's
+// name server would then know the node by that name, with another address.
+bool NodeClient::has_name(std::chrono::system_clock::time_point now) {
+  return place_.own.empty() || is_known(place_.own, now) || ++looks_ >= kOwnLooksMax;
 }
 
 base::Result<int> NodeClient::connect() {

@@ -24,6 +24,7 @@ class NodeClient {
  public:
   struct Place {
     std::string first;       // name or address of the first pod
+    std::string own{};       // name of this one
     std::string ask{};       // pattern of the names to ask for instead (name_in_turn); "": none
     int asks = 0;            // how many there are
     std::uint16_t port = 0;  // of its launcher
@@ -60,6 +61,7 @@ class NodeClient {
   void balance(LinkPlace link);
   base::Status open_link();
   base::Result<std::string> find_first();
+  bool has_name(std::chrono::system_clock::time_point now);
   base::Result<int> connect();
   void accept_srun();
   void end(RelayPlace relay);
@@ -69,6 +71,7 @@ class NodeClient {
   const std::unique_ptr<Tls> tls_;
   std::string address_;     // of the first pod; "" = not known
   int tries_ = 0;           // to find it
+  int looks_ = 0;           // for the own name
   std::string last_error_;  // said once
   bool must_pause_ = false;
   std::string socket_;  // of srun in tasks here; "" = there is none

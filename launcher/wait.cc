@@ -96,6 +96,10 @@ int run_wait(std::span<const std::string> arguments) {
   place.asks = static_cast<int>(std::strtol(asks.c_str(), nullptr, 10));
   place.node = nodes.names[nodes.own];
   place.index = nodes.own;
+  // All pods of the job are hosts of the same domain.
+  if (const std::size_t dot = place.first.find('.'); dot != std::string::npos && place.asks > 0) {
+    place.own = place.node + place.first.substr(dot);
+  }
   auto tls = Tls::from_file(key);
   if (!tls) {
     std::fprintf(stderr, "kubegang-launcher: %s\n", tls.error().message.c_str());

@@ -327,7 +327,8 @@ TEST_F(ScriptNames, NoLauncherIsDeniedTheNameOfTheFirstPod) {
   int early = 0;
   for (std::string line; std::getline(log, line);) {
     if (line.find("." + ns_ + ".svc.") == std::string::npos) continue;
-    EXPECT_NE(line.find("\"SRV IN _first-"), std::string::npos) << line;
+    EXPECT_EQ(line.find("\"A IN"), std::string::npos) << line;
+    EXPECT_EQ(line.find("\"AAAA IN"), std::string::npos) << line;
     ++early;
   }
   RecordProperty("denied", early);
