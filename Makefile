@@ -165,7 +165,7 @@ e2e-target: deps  ## the tests on two nodes as they are in the field, as guests 
 	@cmake --build --preset release -j $(JOBS) --target programs kubegang-turns
 	@tools/as-root e2e/target/run-tests $(BUILD) $(SUITES)
 
-bench-kubernetes: deps  ## gangs, plain pods, batch Jobs on 1,000 KWOK nodes; many jobs (root; Go; NODES=50 SCALE=20 ONLY=shapes|pair|adopted|jobs|watch)
+bench-kubernetes: deps  ## gangs, plain pods, batch Jobs on 1,000 KWOK nodes; many jobs (root; Go; NODES=50 SCALE=20 ONLY=shapes|pair|adopted|claims|jobs|watch)
 	@tools/install-packages tools/packages-kubernetes.txt
 	@cmake --preset release >/dev/null
 	@cmake --build --preset release -j $(JOBS) --target kubegang-operator kubectl-gang kubernetes_bench

@@ -45,7 +45,7 @@ Status make_nodes(BenchApi& api, int count) {
 
 // Makes one for each way to measure, so that the rest of one is not in the lists of another.
 Status make_namespaces(BenchApi& api) {
-  for (const char* ns : {kGang, kTurns, kLimit, kLimitJobs, kBatch, kAdopted}) {
+  for (const char* ns : {kGang, kTurns, kLimit, kLimitJobs, kBatch, kAdopted, kClaim}) {
     if (Status made = api.make_namespace(ns); !made.ok()) return made;
   }
   return {};

@@ -19,6 +19,7 @@ inline constexpr const char* kLimit = "limit";
 inline constexpr const char* kLimitJobs = "limit-jobs";
 inline constexpr const char* kBatch = "batch";
 inline constexpr const char* kAdopted = "adopted";
+inline constexpr const char* kClaim = "claim";
 
 base::Status make_nodes(BenchApi& api, int count);
 base::Status make_namespaces(BenchApi& api);

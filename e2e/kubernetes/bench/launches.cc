@@ -366,4 +366,59 @@ Status Launches::measure_adopted(const Shape& shape, json& row) {
   return {};
 }
 
+Status Launches::make_claim() {
+  const json size{{"storage", "1Gi"}};
+  const auto volume = api_.call(Method::kPost, "/api/v1/persistentvolumes",
+                                {{"apiVersion", "v1"},
+                                 {"kind", "PersistentVolume"},
+                                 {"metadata", {{"name", "home"}}},
+                                 {"spec",
+                                  {{"capacity", size},
+                                   {"accessModes", {"ReadWriteMany"}},
+                                   {"storageClassName", ""},
+                                   {"claimRef", {{"namespace", kClaim}, {"name", "home"}}},
+                                   {"nfs", {{"server", "nfs.example.com"}, {"path", "/home"}}}}}});
+  if (!volume.ok()) return volume.error();
+  const std::string path = std::string{"/api/v1/namespaces/"} + kClaim + "/persistentvolumeclaims";
+  const auto claim = api_.call(Method::kPost, path,
+                               {{"apiVersion", "v1"},
+                                {"kind", "PersistentVolumeClaim"},
+                                {"metadata", {{"name", "home"}, {"namespace", kClaim}}},
+                                {"spec",
+                                 {{"storageClassName", ""},
+                                  {"volumeName", "home"},
+                                  {"accessModes", {"ReadWriteMany"}},
+                                  {"resources", {{"requests", size}}}}}});
+  if (!claim.ok()) return claim.error();
+  return api_.wait_until("the claim is bound", [&] {
+    const auto now = api_.call(Method::kGet, path + "/home");
+    return now.ok() && (*now)["status"].value("phase", "") == "Bound";
+  });
+}
+
+// Beside the same Jobs without a claim.
+Status Launches::measure_claims(const Shape& shape, json& row) {
+  row = {{"shape", shape.name()}, {"jobs", shape.jobs}, {"pods", shape.pods()}};
+  const auto pods_count = static_cast<std::size_t>(shape.pods());
+  if (Status s = allow_turns(api_, false); !s.ok()) return s;
+  if (Status s = make_claim(); !s.ok()) return s;
+  for (const char* way : {kGang, kClaim}) {
+    std::vector<json> jobs = gang_jobs(shape, way);
+    if (way == std::string_view{kClaim}) {
+      const json volume{{"name", "home"}, {"persistentVolumeClaim", {{"claimName", "home"}}}};
+      for (json& job : jobs) {
+        json& pod = job["spec"]["template"]["spec"];
+        pod["volumes"] = json::array({volume});
+        pod["containers"][0]["volumeMounts"] = {{{"name", "home"}, {"mountPath", "/home"}}};
+      }
+    }
+    const std::string ours = gang_jobs_path(way);
+    auto figures = by_operator(way, ours, jobs, pods_count);
+    if (Status s = keep(shape, way, std::move(figures), row); !s.ok()) return s;
+    if (Status s = api_.clean(way, ours); !s.ok()) return s;
+  }
+  compare({kClaim}, {kGang}, row);
+  return {};
+}
+
 }  // namespace kubernetes_bench

@@ -5,7 +5,9 @@
 //   limit       the very pods that the operator made, with their nodeName, by a plain client
 //   limit-jobs  the same client, which also creates the Job of each gang, as the Jobs' users do
 //   batch       batch/v1 Jobs of the same pods, placed by kube-scheduler
-// And Jobs of the batch group that our operator runs, `adopted`, beside gang and batch.
+// And Jobs of the batch group that our operator runs, `adopted`, beside gang and batch; and our
+// Jobs whose pods have a claim that is Bound to a volume without node affinity, `claim`, beside
+// gang.
 #pragma once
 
 #include <functional>
@@ -28,9 +30,10 @@ class Launches {
 
   // Runs pods that are not measured: the first ones find a cold API server.
   base::Status warm_up();
-  // Both write into `row`, as far as they come.
+  // All write into `row`, as far as they come.
   base::Status measure(const Shape& shape, nlohmann::json& row);
   base::Status measure_adopted(const Shape& shape, nlohmann::json& row);
+  base::Status measure_claims(const Shape& shape, nlohmann::json& row);
 
  private:
   using Counts = std::map<std::string, double>;
@@ -45,6 +48,8 @@ class Launches {
                               nlohmann::json& row);
   static void compare(const std::vector<std::string>& ways, const std::vector<std::string>& bases,
                       nlohmann::json& row);
+  // A claim `home` in kClaim, as one of NFS is.
+  base::Status make_claim();
   // Until the control plane has done what is left of the last measurement.
   base::Status settle();
   // With our operator, which ends afterwards; the pods stay.

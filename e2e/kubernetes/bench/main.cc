@@ -83,6 +83,7 @@ Status run(const Options& options) {
   json figures{{"conditions", conditions_of(options)},
                {"shapes", json::array()},
                {"adopted", json::array()},
+               {"claims", json::array()},
                {"operator_by_jobs", json::array()},
                {"queue_watch", json::array()}};
   Launches launches{options, clock, api, agents};
@@ -91,7 +92,7 @@ Status run(const Options& options) {
     return options.only.empty() || options.only == part;
   };
   const bool pair = options.only == "pair";
-  if (wanted("shapes") || pair || wanted("adopted")) {
+  if (wanted("shapes") || pair || wanted("adopted") || wanted("claims")) {
     if (Status s = launches.warm_up(); !s.ok()) return s;
   }
   if (wanted("shapes") || pair) {
@@ -103,6 +104,13 @@ Status run(const Options& options) {
     // The measurements are kept even if this step failed in the middle.
     const Status s = launches.measure_adopted(shape, row);
     figures["adopted"].push_back(std::move(row));
+    write(options, figures);
+    if (!s.ok()) return s;
+  }
+  if (wanted("claims")) {
+    json row;
+    const Status s = launches.measure_claims(kAdoptedShape.scaled(options.scale), row);
+    figures["claims"].push_back(std::move(row));
     write(options, figures);
     if (!s.ok()) return s;
   }
@@ -148,9 +156,10 @@ int run_program(int argc, char** argv) {
   app.add_option("--plugin", options.plugin, "kubectl-gang")->required();
   app.add_option("--state", options.state, "folder with pids/ and logs/")->required();
   app.add_option("--out", options.out, "JSON file")->required();
-  app.add_option("--only", options.only,
-                 "shapes, pair (two ways of each shape), adopted, jobs or watch (default: all)")
-      ->check(CLI::IsMember({"shapes", "pair", "adopted", "jobs", "watch"}));
+  app.add_option(
+         "--only", options.only,
+         "shapes, pair (two ways of each shape), adopted, claims, jobs or watch (default: all)")
+      ->check(CLI::IsMember({"shapes", "pair", "adopted", "claims", "jobs", "watch"}));
   app.add_option("--nodes", options.nodes, "fake nodes")
       ->check(CLI::Range(1, 5000))
       ->capture_default_str();
