@@ -36,7 +36,9 @@ class BackfillSchedule {
   void run(base::Instant now);
 
  private:
-  bool estimates_only() const { return cluster_.parameters().scheduler == SchedulerType::kBuiltin; }
+  bool estimates_only() const {
+    return cluster_.parameters().scheduler == SchedulerType::kBuiltin;
+  }
   // `pass`: BackfillPass or StartEstimates.
   template <typename Pass>
   std::optional<base::Instant> next_due_of(const Pass& pass, base::Instant now) const;

@@ -15,9 +15,9 @@ auto all_but_time(const JobRequest& request) {
                   request.cores_per_socket, request.threads_per_core, request.overcommit,
                   request.use_min_nodes, request.memory, request.tmp_disk, request.devices,
                   request.devices_of_job, request.devices_per_task, request.devices_per_socket,
-                  request.per_gpu, request.sharing, request.required_nodes, request.excluded_nodes,
-                  request.unusable_nodes, request.contiguous, request.constraint, request.qos,
-                  request.pod_per_task);
+                  request.per_gpu, request.sharing, request.required_nodes,
+                  request.excluded_nodes, request.unusable_nodes, request.contiguous,
+                  request.constraint, request.qos, request.pod_per_task);
 }
 
 }  // namespace

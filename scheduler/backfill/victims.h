@@ -57,7 +57,7 @@ class VictimFinder {
   Ends& ends_;
   std::optional<std::vector<const Job*>> allocated_kinds_;  // one job of each partition and QOS
   using Standing = std::pair<PartitionIndex, std::string>;  // with the QOS
-  std::map<std::optional<Standing>, Victims> found_;        // nullopt = of the last job looked up
+  std::map<std::optional<Standing>, Victims> found_;  // nullopt = of the last job looked up
 };
 
 }  // namespace sched

@@ -42,19 +42,6 @@ TEST_F(StartEstimateRules, R8_3_JobsAreExpectedOneAfterTheOther) {
   EXPECT_EQ(state(3), JobState::kPending) << "nothing starts";
 }
 
-// The only node has just refused 1, which may try there again at 1001.
-TEST_F(StartEstimateRules, R8_3_AJobIsExpectedWhenNodesThatRefusedItMayBeTriedAgain) {
-  begin_with(1);
-  submit(0, limited(1, 1, 2));
-  pass(0);
-  const std::vector<std::string> nodes = driver_->nodes_of(1);
-  driver_->step(at(1),
-                StartRefused{.job = JobId{1}, .avoid_nodes = nodes, .avoid_for = seconds(1000)});
-  ASSERT_EQ(state(1), JobState::kPending);
-  estimate(3);
-  EXPECT_EQ(expected(1), 1001);
-}
-
 // 3 could run beside 2 on the nodes that it leaves, but does not overtake it. 4 is in a partition
 // of its own, whose nodes are free.
 TEST_F(StartEstimateRules, R8_3_NoJobIsExpectedBeforeOneAheadInItsPartition) {
