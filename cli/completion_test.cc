@@ -64,15 +64,25 @@ TEST_F(Completion, OffersOptionsAndTheirValues) {
 // The help of submit is written by hand, and sbatch's comes from the table of its options. Each
 // option that has an effect stands in both; those below have none, or are another spelling of one.
 TEST_F(Completion, OffersEachOptionOfSbatchThatHasAnEffect) {
-  const std::set<std::string> others{
-      "acctg-freq",   "cluster-constraint", "clusters",      "container",   "container-id",
-      "core-spec",    "cpu-freq",           "delay-boot",    "export-file", "extra",
-      "get-user-env", "gid",                "gpu-bind",      "gres-flags",  "help",
-      "ignore-pbs",   "mail-type",          "mail-user",     "mem-bind",    "no-kill",
-      "nodefile",     "oom-kill-step",      "power",         "profile",     "propagate",
-      "quiet",        "share",              "stepmgr",       "tasks-per-node", "thread-spec",
-      "uid",          "usage",              "verbose",       "version",     "wait-all-nodes",
-      "wckey"};
+  const std::set<std::string> others{"acctg-freq",   "cluster-constraint",
+                                     "clusters",     "container",
+                                     "container-id", "core-spec",
+                                     "cpu-freq",     "delay-boot",
+                                     "export-file",  "extra",
+                                     "get-user-env", "gid",
+                                     "gpu-bind",     "gres-flags",
+                                     "help",         "ignore-pbs",
+                                     "mail-type",    "mail-user",
+                                     "mem-bind",     "no-kill",
+                                     "nodefile",     "oom-kill-step",
+                                     "power",        "profile",
+                                     "propagate",    "quiet",
+                                     "share",        "stepmgr",
+                                     "switches",     "tasks-per-node",
+                                     "thread-spec",  "uid",
+                                     "usage",        "verbose",
+                                     "version",      "wait-all-nodes",
+                                     "wckey"};
   const std::string offered = complete({"submit", "--"});
   std::istringstream help{slurm::sbatch_help()};
   int count = 0;
