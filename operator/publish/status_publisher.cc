@@ -546,6 +546,8 @@ base::Instant StatusPublisher::next_due(base::Instant now) const {
     if (job == nullptr) return;
     const StatusMirror<kube::Job>& status = job->status;
     if (status.urgency() == WriteUrgency::kClean || !status.exists()) return;
+    // The write of its array has met no object: a watch will show the end of all.
+    if (job->task && !jobs_.array_of(*job).status.exists()) return;
     if (status.due() > now) {
       earlier(status.due());
     } else if (status.urgency() == WriteUrgency::kInforms) {

@@ -535,6 +535,16 @@ TEST_F(StatusPublisherTest, WhatMayNotBeWrittenWhenItsTurnComesIsLookedAtAgain) 
   EXPECT_EQ(due(), "a-victim:requeued");
 }
 
+// A write has met no object, and no watch has shown that yet. A time for the next try would be over
+// now, and the loop would ask for it without a rest.
+TEST_F(ThrottledArrayTest, TasksOfAnArrayThatIsGoneHaveNoTimeToBeWritten) {
+  EXPECT_EQ(due(), "urgent:claim");
+  stored(preemptor);
+  jobs.find("sweep")->status.saw_gone();
+  EXPECT_EQ(due(), "");
+  EXPECT_EQ(statuses.next_due(now), base::kNever);
+}
+
 // The write would only fail, and its failure would be tried again.
 TEST_F(StatusPublisherTest, AJobThatIsGoneIsNotWritten) {
   JobRecord& a = job("a", 1, 0);
