@@ -259,7 +259,7 @@ void OperatorHost::pause(Time until) {
 void OperatorHost::hang_loop(Time until) {
   if (!leading_) return;
   ++tally_.faults["leader's loop hung"];
-  loop_hangs_until_ = until;
+  loop_hangs_until_ = std::max(loop_hangs_until_, until);
   leading_->loop_at = std::max(leading_->loop_at, until);
 }
 
