@@ -129,17 +129,18 @@ class Mirror {
   // --- the write ---
   bool is_in_flight() const { return attempts_.is_under_way(); }
   bool may_write(base::Instant now) const {
-    return attempts_.may_begin(now) && (exists_ || kIfGone == IfGone::kCreate);
+    return attempts_.may_begin(now) && has_target();
   }
-  // Returns when it may be written; kNever while a write is under way.
-  base::Instant due() const { return attempts_.due(); }
+  // Returns when it may be written; kNever while a write is under way, or if there is no object to
+  // write to: a watch will show that, too.
+  base::Instant due() const { return has_target() ? attempts_.due() : base::kNever; }
   // Returns when it was last written only to inform.
   base::Instant informed_at() const { return informed_at_; }
   // Counts the write that begins now as one that informs, whatever else it says.
   void informs(base::Instant now) { informed_at_ = now; }
   // True if a commit point has not reached the API server yet.
   bool is_uncommitted() const {
-    return (exists_ || kIfGone == IfGone::kCreate) &&
+    return has_target() &&
            (urgency_ == WriteUrgency::kCommit || in_flight_ == WriteUrgency::kCommit);
   }
 
@@ -172,7 +173,7 @@ class Mirror {
       return WriteEnd::kStored;
     }
     mark(flown);
-    if (!exists_ && kIfGone == IfGone::kLeave) {
+    if (!has_target()) {
       attempts_.lost_race();
       return WriteEnd::kGone;
     }
@@ -201,6 +202,8 @@ class Mirror {
   }
 
  private:
+  // Returns whether a write can meet its object, or makes it.
+  bool has_target() const { return exists_ || kIfGone == IfGone::kCreate; }
   static std::shared_ptr<const Value> nothing() {
     static const auto kNothing = std::make_shared<const Value>();
     return kNothing;

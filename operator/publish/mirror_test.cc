@@ -130,6 +130,7 @@ TEST(Mirror, OfAUsersObjectThatIsGoneNothingIsWritten) {
     EXPECT_EQ(mirror.answered(Error{Code::kConflict, "409"}, fresh, kMirrorAt), WriteEnd::kGone);
     EXPECT_FALSE(mirror.exists());
     EXPECT_FALSE(mirror.may_write(kMirrorAt + std::chrono::hours{1}));
+    EXPECT_EQ(mirror.due(), base::kNever) << "a watch will show it, too";
     EXPECT_FALSE(mirror.is_uncommitted()) << "nothing waits for it";
     EXPECT_FALSE(mirror.saw(qos("7", 1))) << "the watch is behind";
     EXPECT_FALSE(mirror.exists());

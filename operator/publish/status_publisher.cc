@@ -545,9 +545,7 @@ base::Instant StatusPublisher::next_due(base::Instant now) const {
     const JobRecord* job = jobs_.peek(uid);
     if (job == nullptr) return;
     const StatusMirror<kube::Job>& status = job->status;
-    if (status.urgency() == WriteUrgency::kClean || !status.exists()) return;
-    // The write of its array has met no object: a watch will show the end of all.
-    if (job->task && !jobs_.array_of(*job).status.exists()) return;
+    if (status.urgency() == WriteUrgency::kClean) return;
     if (status.due() > now) {
       earlier(status.due());
     } else if (status.urgency() == WriteUrgency::kInforms) {
@@ -563,8 +561,7 @@ base::Instant StatusPublisher::next_due(base::Instant now) const {
   for (const std::string& uid : jobs_to_write_) look_at(uid);
   for (const std::string& uid : jobs_.marked()) look_at(uid);
   policy_.for_each_status([&](WritePoint, const auto& mirror) {
-    if (mirror.urgency() == WriteUrgency::kClean || !mirror.exists()) return;
-    if (mirror.is_in_flight()) return;
+    if (mirror.urgency() == WriteUrgency::kClean) return;
     const bool informs = mirror.urgency() == WriteUrgency::kInforms;
     earlier(informs ? std::max(now + InformBudget::kLookAgain, informs_at(mirror))
                     : std::max(mirror.due(), now));
