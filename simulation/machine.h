@@ -1,6 +1,8 @@
 // One node: its clock, its kernel, and whether it is on. kubelet and agent are beside it.
 #pragma once
 
+#include <chrono>
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -12,6 +14,9 @@ namespace simulation {
 struct Machine {
   Machine(std::string node, const Time& now, std::function<void(const std::string&)> on_thaw)
       : name{std::move(node)}, clock{now}, kernel{clock, std::move(on_thaw)} {}
+
+  // Excuses the node for as long as an agent may take to notice that a clock was set.
+  void excuse_clock(Time now) { clock_wrong_until = now + std::chrono::seconds{3}; }
 
   const std::string name;
   HostClock clock;

@@ -560,9 +560,7 @@ void World::heal() {
     for (const bool taint : {false, true}) close_node(node.machine->name, taint, false);
     node.machine->clock.drift(0);
     // To set a clock right is a step, as in perform_machine().
-    if (node.machine->clock.offset() != Time{0}) {
-      node.machine->clock_wrong_until = now_ + seconds{3};
-    }
+    if (node.machine->clock.offset() != Time{0}) node.machine->excuse_clock(now_);
     node.machine->clock.step(-node.machine->clock.offset());
   }
   for (auto& one : operators_) {

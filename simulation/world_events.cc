@@ -730,11 +730,11 @@ void World::perform_machine(const Event& event) {
   if (event.act == Act::kStepClock) {
     ++tally_.faults["clock stepped"];
     clock.step(back ? -event.length : event.length);
-    machine.clock_wrong_until = now_ + seconds{3};
+    machine.excuse_clock(now_);
     if (operators_clock) ledger_.operator_clock_stepped(event.length);
   } else if (event.act == Act::kStepClockFar) {
     step_clock_far(event, clock, operators_clock);
-    machine.clock_wrong_until = now_ + seconds{3};
+    machine.excuse_clock(now_);
   } else if (event.act == Act::kDriftClock) {
     ++tally_.faults["clock drifts"];
     const auto ppm = static_cast<std::int64_t>(event.amount % 8'000);
