@@ -512,11 +512,11 @@ bool NodePolicy::is_settled(const Inputs& inputs, const PodFacts& facts) {
   return true;
 }
 
-// 1. A pod that is known keeps its descriptors, unless its cgroup was removed. 2. One that
-// inheritance
-//    still tries to open, or that failed a moment ago, waits. 3. Otherwise its cgroup is searched,
-//    opened and looked at: how it is asked to be now decides whether a freeze in it is foreign.
-//    Returns null, with the reason in `view`, if the pod cannot be controlled now.
+// 1. A pod that is known keeps its descriptors, unless its cgroup was removed.
+// 2. One that inheritance still tries to open, or that failed a moment ago, waits.
+// 3. Otherwise its cgroup is searched, opened and looked at: how it is asked to be now decides
+//    whether a freeze in it is foreign.
+// Returns null, with the reason in `view`, if the pod cannot be controlled now.
 std::shared_ptr<PodControl> NodePolicy::known_or_open(const Inputs& inputs, const PodFacts& facts,
                                                       PodView& view) {
   // Opened once for each pod: the descriptors are kept, since a path could come to mean another
