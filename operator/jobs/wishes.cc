@@ -303,16 +303,17 @@ bool Wishes::take_allowed(JobRecord& job) {
   auto changed = std::make_shared<kube::Job>(*job.object);
   changed->spec = allowed_change(job.basis(), job.object->spec, has_nodes(job));
   if (!check_job(*changed).empty()) return false;
-  // Tasks that wait start on the nodes as they are now, also if an edit of their array is refused.
-  JobVerdict verdict =
-      translate_job(*changed, *job.pod_template, job.id, *job.wanted().submit_time,
-                    context_of(job, parts_.policy, parts_.nodes));
   sched::JobRequest request = *job.request;
-  if (verdict.request && job.array) {
-    verdict.request->dependency = request.dependency;
-    request = std::move(*verdict.request);
-  } else {
-    set_what_may_change(changed->spec, request);
+  set_what_may_change(changed->spec, request);
+  // Tasks that wait start on the nodes as they are now, also if an edit of their array is refused.
+  if (job.array) {
+    JobVerdict verdict =
+        translate_job(*changed, *job.pod_template, job.id, *job.wanted().submit_time,
+                      context_of(job, parts_.policy, parts_.nodes));
+    if (verdict.request) {
+      verdict.request->dependency = std::move(request.dependency);
+      request = *std::move(verdict.request);
+    }
   }
   if (changed->spec == job.object->spec) {
     job.accept_spec();
