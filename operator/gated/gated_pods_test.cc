@@ -54,7 +54,7 @@ class GatedPodsTest : public testing::Test {
     record.key = kube::key_of(job.metadata);
     record.uid = job.metadata.uid;
     record.object = std::make_shared<const kube::Job>(job);
-    record.status = StatusMirror<kube::Job>{job};
+    record.status = JobMirror{job};
     gated_.observe_job(record);
   }
   // Notes of pods are left out.

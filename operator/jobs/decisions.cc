@@ -69,13 +69,6 @@ std::string Decisions::account_of(const JobRecord& job) const {
                                                                                             : "";
 }
 
-// The status is only wanted here. The publisher writes it, and CommitGate holds back all that must
-// not happen before it is stored.
-void Decisions::take(JobRecord& job, StatusAfter after) {
-  job.wanted() = std::move(after.status);
-  parts_.jobs.mark(job, after.urgency);
-}
-
 // 1. The state of an earlier start goes: its nodes, slots, failures and refusals.
 // 2. The status gets the allocation; that is the commit point.
 // 3. The pods of the start follow from the allocation as it will be stored, so that a new leader,
@@ -89,7 +82,7 @@ void Decisions::on(const sched::Start& start, JobRecord& job) {
   // The warning came from a dry run while the job waited; now its pods themselves will tell.
   if (!std::exchange(job.pod_warning, {}).empty()) wishes_.show_accepted(job);
   job.last_end.clear();
-  show_times(job, scheduler_, parts_.now);
+  show_times_unmarked(job, scheduler_, parts_.now);
   // 2. the allocation
   DecisionContext context = decision_context(job);
   context.partition = scheduler_.names().partition_name(start.partition);
@@ -97,7 +90,7 @@ void Decisions::on(const sched::Start& start, JobRecord& job) {
   context.asked_limit = job.request->time_limit;
   // The slots follow, and not before: their names contain the number of the start, which the status
   // has just counted.
-  take(job, status_after(start, std::move(job.wanted()), context));
+  parts_.jobs.apply(job, start, context);
   totals_.started(job, parts_.now);
   take_slots(job);
   const kube::JobStatus& wanted = job.wanted();
@@ -107,12 +100,10 @@ void Decisions::on(const sched::Start& start, JobRecord& job) {
 }
 
 void Decisions::on(const sched::Suspend& suspend, JobRecord& job) {
-  show_times(job, scheduler_, parts_.now);
-  StatusAfter after = status_after(suspend, std::move(job.wanted()), decision_context(job));
-  const bool is_told = after.urgency != WriteUrgency::kInforms;
-  take(job, std::move(after));
+  show_times_unmarked(job, scheduler_, parts_.now);
+  const WriteUrgency how = parts_.jobs.apply(job, suspend, decision_context(job));
   // A turn of the rotation comes with each slice; events for it would drown all others.
-  if (!is_told) return;
+  if (how == WriteUrgency::kInforms) return;
   totals_.suspended(suspend.cause);
   const std::string& reason = job.wanted().reason;
   parts_.report.log("suspend", job_fields(job, {{"reason", reason}}));
@@ -120,11 +111,9 @@ void Decisions::on(const sched::Suspend& suspend, JobRecord& job) {
 }
 
 void Decisions::on(const sched::Resume& resume, JobRecord& job) {
-  show_times(job, scheduler_, parts_.now);
-  StatusAfter after = status_after(resume, std::move(job.wanted()), decision_context(job));
-  const bool is_told = after.urgency != WriteUrgency::kInforms;
-  take(job, std::move(after));
-  if (!is_told) return;
+  show_times_unmarked(job, scheduler_, parts_.now);
+  const WriteUrgency how = parts_.jobs.apply(job, resume, decision_context(job));
+  if (how == WriteUrgency::kInforms) return;
   parts_.report.log("resume", job_fields(job));
   tell_event(parts_.report, job, false, "Resumed", "it runs again");
 }
@@ -143,10 +132,10 @@ void Decisions::on(const sched::End& end, JobRecord& job) {
           .ns = preemptor->key.ns, .name = preemptor->key.name, .uid = preemptor->object_uid()};
     }
   }
-  show_times(job, scheduler_, parts_.now);
+  show_times_unmarked(job, scheduler_, parts_.now);
   note_life_before_ready(job, scheduler_, parts_.now);
   totals_.ending(job, end);
-  take(job, status_after(end, std::move(job.wanted()), context));
+  parts_.jobs.apply(job, end, context);
   job.start.undo.reset();  // another reason ends it now
   // Pods that are ending already may need to end sooner.
   job.deleting.clear();
@@ -168,11 +157,11 @@ void Decisions::on(const sched::End& end, JobRecord& job) {
 void Decisions::on(const sched::LimitChanged& change, JobRecord& job) {
   DecisionContext context = decision_context(job);
   context.asked_limit = job.request->time_limit;
-  take(job, status_after(change, std::move(job.wanted()), context));
+  parts_.jobs.apply(job, change, context);
 }
 
 void Decisions::on(const sched::Claim& claim, JobRecord& job) {
-  take(job, status_after(claim, std::move(job.wanted()), decision_context(job)));
+  parts_.jobs.apply(job, claim, decision_context(job));
   const auto& stored = job.wanted().claim;
   parts_.report.log("claim", job_fields(job, {{"nodes", stored ? stored->hostlist : "none"}}));
 }
@@ -194,9 +183,9 @@ void Decisions::on(const sched::StateChange& change, JobRecord& job) {
   // Compared before the status takes the change over. A start that was undone returns to the queue
   // with the same count.
   const bool requeued = change.restarts != job.wanted().restarts.value_or(0);
-  show_times(job, scheduler_, parts_.now);
+  show_times_unmarked(job, scheduler_, parts_.now);
   totals_.changed(job, change, account_of(job));
-  take(job, status_after(change, std::move(job.wanted()), context));
+  parts_.jobs.apply(job, change, context);
   leave_nodes(job);
   const std::string state{kube::to_string(*job.wanted().state)};
   if (is_terminal(change.state)) {
@@ -235,12 +224,11 @@ void Decisions::on(const sched::StateChange& change, JobRecord& job) {
 // in the status of its array. When there are many, the next one would do no better.
 void Decisions::hold_array(JobRecord& array, const std::string& reason) {
   if (array.request->hold || array.wanted().held) return;
-  const auto held = std::ranges::count_if(array.array->tasks, [](const auto& each) {
-    return std::as_const(*each.second).wanted().held.has_value();
-  });
+  const auto held = std::ranges::count_if(
+      array.array->tasks, [](const auto& each) { return each.second->wanted().held.has_value(); });
   if (held < kHeldTasksMax) return;
-  array.wanted().held = kube::JobHeld{reason};
-  parts_.jobs.mark(array, WriteUrgency::kUrgent);
+  parts_.jobs.change(array, WriteUrgency::kUrgent,
+                     [&](auto& wanted) { wanted.held = kube::JobHeld{reason}; });
   tell_event(parts_.report, array, true, "ArrayHeld",
              std::to_string(held) + " of its tasks are held (" + reason +
                  "), so the others are, too; mend the job and release it");
@@ -251,28 +239,28 @@ void Decisions::on(const sched::Waits& waits, JobRecord& job) {
   DecisionContext context = decision_context(job);
   context.last_end = job.last_end;
   // A waiting job's priority may have changed together with the reason; this write carries both.
-  if (!job.is_allocated()) show_priority(job, scheduler_);
-  take(job, status_after(waits, std::move(job.wanted()), context));
+  if (!job.is_allocated()) show_priority_unmarked(job, scheduler_);
+  parts_.jobs.apply(job, waits, context);
 }
 
 void Decisions::on(const sched::Planned& planned, JobRecord& job) {
   DecisionContext context = decision_context(job);
   context.stored = &job.status.stored();
-  take(job, status_after(planned, std::move(job.wanted()), context));
+  parts_.jobs.apply(job, planned, context);
 }
 
 // Stored soon, since the object of a job that has ended may be deleted at any time, and a new
 // leader has nothing else to go by.
 void Decisions::on(const sched::TermsChanged& change, JobRecord& job) {
-  std::vector<kube::DependencyStatus>& terms = job.wanted().dependency;
-  bool changed = false;
+  std::vector<kube::DependencyStatus> terms = job.wanted().dependency;
   for (std::size_t i = 0; i < std::min(terms.size(), change.terms.size()); ++i) {
     const kube::DependencyState state = term_state_of(change.terms[i]);
-    if (std::exchange(terms[i].state, state) == state) continue;
-    changed = true;
-    if (terms[i].job_id) job.commit_after_ends.insert(sched::JobId{*terms[i].job_id});
+    const bool changed = std::exchange(terms[i].state, state) != state;
+    if (changed && terms[i].job_id) job.commit_after_ends.insert(sched::JobId{*terms[i].job_id});
   }
-  if (changed) parts_.jobs.mark(job, WriteUrgency::kUrgent);
+  if (terms == job.wanted().dependency) return;
+  parts_.jobs.change(job, WriteUrgency::kUrgent,
+                     [&](auto& wanted) { wanted.dependency = std::move(terms); });
 }
 
 // How far off the last estimate was; before the start ends it.
@@ -288,7 +276,7 @@ void Decisions::on(const sched::SubmitRefused& refused, JobRecord& job) {
 }
 
 void Decisions::on(const sched::CommandRefused& refused, JobRecord& job) {
-  take(job, status_after(refused, std::move(job.wanted()), decision_context(job)));
+  parts_.jobs.apply(job, refused, decision_context(job));
   parts_.report.log("refused", job_fields(job, {{"message", refused.message}}));
   tell_event(parts_.report, job, true, "RequestRefused", refused.message);
 }
@@ -314,7 +302,7 @@ void Decisions::take_slots(JobRecord& job) {
     for (std::size_t i = 0; i < slots->size(); ++i) (*slots)[i].name = adopted[i].name;
   }
   if (const auto completions = job.object->spec.completions) {
-    kube::JobStatus& wanted = job.wanted();
+    kube::JobStatus& wanted = job.wanted_unmarked();
     Members members{*completions,
                     {.succeeded = wanted.succeeded_indexes, .members = wanted.member_indexes},
                     static_cast<int>(slots->size())};

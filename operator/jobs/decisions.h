@@ -46,7 +46,6 @@ class Decisions {
   void on(const sched::CommandRefused& refused, JobRecord& job);
   DecisionContext decision_context(const JobRecord& job) const;
   std::string account_of(const JobRecord& job) const;
-  void take(JobRecord& job, StatusAfter after);
   void leave_nodes(JobRecord& job);
   void hold_array(JobRecord& array, const std::string& reason);
   void count_estimate(const JobRecord& job);

@@ -23,7 +23,7 @@ TEST_F(DecisionsTest, AStartIsACommitPointThatHasItsSlotsAndItsNodes) {
   job.last_end = "of the start before";
   job.start.failing_since["of the start before"] = now;
   wishes.heed(job);
-  job.wanted().partition = "batch,other";
+  job.wanted_unmarked().partition = "batch,other";
   (void)told();
   scheduler.wake();
   EXPECT_TRUE(job.start.failing_since.empty());
@@ -61,7 +61,7 @@ TEST_F(DecisionsTest, ARequeueForgetsTheStartAndLeavesItsNodes) {
   EXPECT_EQ(told(), "Ending");
   EXPECT_EQ(job.start.slots.size(), 2U) << "its pods are still there";
   EXPECT_EQ(nodes.jobs_on("n1"), JobUids{job.uid});
-  job.wanted().partition = "of the start";
+  job.wanted_unmarked().partition = "of the start";
   scheduler.tell(sched::JobGone{.job = job.id});
   EXPECT_EQ(told(), "Requeued");
   EXPECT_EQ(job.wanted().partition, "batch") << "all that it may run in";
@@ -75,8 +75,8 @@ TEST_F(DecisionsTest, ARequeueForgetsTheStartAndLeavesItsNodes) {
 // The pod that a webhook gave a probe may be gone before the next leader comes.
 TEST_F(DecisionsTest, AStartThatIsRestoredIsNeverFrozenIfThatIsStored) {
   JobRecord& job = started();
-  (void)job.set_condition(kube::kNeverFrozen, kube::ConditionStatus::kTrue, "ChangedByWebhook",
-                          "a probe", now);
+  (void)jobs.set_condition(job, WriteUrgency::kUrgent, kube::kNeverFrozen,
+                           kube::ConditionStatus::kTrue, "ChangedByWebhook", "a probe");
   job.clear_start();
   decisions.take_slots(job);
   EXPECT_TRUE(job.start.never_frozen);
@@ -214,7 +214,7 @@ TEST_F(DecisionsTest, AStartCountsHowFarOffItsEstimateWas) {
   reserve_numbers();
   JobRecord& job = see(object());
   wishes.heed(job);
-  job.wanted().expected_start_time = now - std::chrono::seconds{3};
+  job.wanted_unmarked().expected_start_time = now - std::chrono::seconds{3};
   scheduler.wake();
   EXPECT_EQ(counters.start_errors.sum, 3);
   EXPECT_FALSE(job.wanted().expected_start_time.has_value());

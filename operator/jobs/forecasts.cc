@@ -44,10 +44,9 @@ std::string message_of(const sched::Forecast& forecast) {
 // The first question is answered, even if the spec has changed since.
 void Forecasts::heed(JobRecord& job) {
   if (!job.object->spec.test_only.value_or(false)) {
-    const bool changed =
-        job.set_condition(kube::kAccepted, kube::ConditionStatus::kFalse, "ChangeRefused",
-                          "spec.testOnly: cannot change; create another job", parts_.now);
-    if (changed) parts_.jobs.mark(job, WriteUrgency::kUrgent);
+    (void)parts_.jobs.set_condition(job, WriteUrgency::kUrgent, kube::kAccepted,
+                                    kube::ConditionStatus::kFalse, "ChangeRefused",
+                                    "spec.testOnly: cannot change; create another job");
   }
   if (job.wanted().forecast) return time_to_live_.observe(*job.object, job.wanted());
   if (waiting_.insert(job.uid).second) line_.push_back(job.uid);
@@ -125,9 +124,10 @@ void Forecasts::answered(ForecastMade&& outcome) {
 }
 
 void Forecasts::answer(JobRecord& job, kube::JobForecast forecast) {
-  job.wanted().observed_generation = job.object->metadata.generation;
-  job.wanted().forecast = std::move(forecast);
-  parts_.jobs.mark(job, WriteUrgency::kUrgent);
+  parts_.jobs.change(job, WriteUrgency::kUrgent, [&](kube::JobStatus& wanted) {
+    wanted.observed_generation = job.object->metadata.generation;
+    wanted.forecast = std::move(forecast);
+  });
   parts_.jobs.touch(job.uid);
 }
 

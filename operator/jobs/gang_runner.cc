@@ -44,11 +44,6 @@ std::string_view reason_of(const GangEnd& end) {
   return end.lost_member ? kube::kLostMember : "NonZeroExitCode";
 }
 
-void show_completing(JobRecord& job, base::Instant now) {
-  job.set_condition(kube::kCompleting, kube::ConditionStatus::kTrue, "Ending",
-                    "its pods are being ended", now);
-}
-
 }  // namespace
 
 void GangRunner::run(JobRecord& job) {
@@ -86,7 +81,7 @@ void GangRunner::run_ending(JobRecord& job) {
   note_successes(job);
   if (job.start.undo) return finish_undo(job);
   // A job with a grace time has run on since its ending was shown.
-  show_times(job, scheduler_, parts_.now);
+  show_times_unmarked(job, scheduler_, parts_.now);
   scheduler_.tell(
       sched::JobGone{.job = job.id,
                      .verdict = sched::JobState::kFailed,  // decided: 0 shows that SIGTERM ended it
@@ -173,7 +168,7 @@ void GangRunner::end_adopted(JobRecord& job, const GangObservation& seen) {
     return end_by_itself(job, {.exit_code = 1, .message = seen.launch ? seen.launch->message : ""});
   }
   const bool has_succeeded = std::ranges::any_of(pods, &SlotPod::has_succeeded);
-  show_times(job, scheduler_, parts_.now);  // the scheduler forgets it with the next line
+  show_times_unmarked(job, scheduler_, parts_.now);  // the scheduler forgets it with the next line
   if (!has_succeeded) job.start.end_message = "its pods were deleted";
   scheduler_.tell(sched::JobGone{
       .job = job.id,
@@ -276,7 +271,7 @@ void GangRunner::become_ready_when_settled(JobRecord& job, const GangObservation
 }
 
 void GangRunner::complete(JobRecord& job) {
-  show_times(job, scheduler_, parts_.now);  // the scheduler forgets it with the next line
+  show_times_unmarked(job, scheduler_, parts_.now);  // the scheduler forgets it with the next line
   scheduler_.tell(
       sched::JobGone{.job = job.id, .verdict = sched::JobState::kCompleted, .exit_code = 0});
 }
@@ -372,8 +367,9 @@ void GangRunner::fill_places(JobRecord& job) {
   const std::vector<PodSlot> before =
       job.fill_places([this](const std::string& node) { return !parts_.nodes.is_cordoned(node); });
   if (before.empty()) return;
-  job.wanted().member_indexes = job.start.members->members_text();
-  parts_.jobs.mark(job, WriteUrgency::kCommit);
+  parts_.jobs.change(job, WriteUrgency::kCommit, [&](auto& wanted) {
+    wanted.member_indexes = job.start.members->members_text();
+  });
   for (const PodSlot& slot : before) {
     const PodSlot& now = job.start.slots[static_cast<std::size_t>(slot.index)];
     timetables_.replace_pod(slot.node, {job.uid, slot.name, now.name});
@@ -395,14 +391,15 @@ void GangRunner::note_successes(JobRecord& job) const {
   if (start.members) {
     const auto note = [&](int index) { return start.members->note_success(index); };
     if (std::ranges::count_if(succeeded, note) == 0) return;
-    job.wanted().succeeded_indexes = start.members->succeeded_text();
     // The next commit point carries it at the latest: until then the pods that show it stay.
-    return parts_.jobs.mark(job, WriteUrgency::kUrgent);
+    return parts_.jobs.change(job, WriteUrgency::kUrgent, [&](auto& wanted) {
+      wanted.succeeded_indexes = start.members->succeeded_text();
+    });
   }
   // Without members nothing waits for it: the next status that is written brings it, unless the
   // object that shows it is gone.
   if (std::exchange(start.successes_noted, succeeded.size()) != succeeded.size()) {
-    job.wanted().succeeded_indexes = base::format_number_list(succeeded);
+    job.wanted_unmarked().succeeded_indexes = base::format_number_list(succeeded);
   }
   const bool is_at_risk = std::exchange(start.success_at_risk, false);
   if (is_at_risk && job.wanted().succeeded_indexes != job.status.stored().succeeded_indexes) {
@@ -473,11 +470,11 @@ void GangRunner::show_what_it_waits_for(JobRecord& job, const GangObservation& s
   }
   const auto index = static_cast<std::size_t>(*seen.waits_for);
   const std::string why = why_waiting(job.start.slots[index], job.start.slot_pods[index]);
-  if (!job.set_condition(kube::kReady, kube::ConditionStatus::kFalse, "Starting",
-                         "its pods are being started; " + why, parts_.now)) {
+  if (!parts_.jobs.set_condition(job, WriteUrgency::kInforms, kube::kReady,
+                                 kube::ConditionStatus::kFalse, "Starting",
+                                 "its pods are being started; " + why)) {
     return;
   }
-  parts_.jobs.mark(job, WriteUrgency::kInforms);
   parts_.report.log("start is slow", job_fields(job, {{"why", why}}));
 }
 
@@ -491,11 +488,10 @@ void GangRunner::leave_rotation(JobRecord& job, const std::string& why) {
                               ", which its template has not: a mutating webhook of the cluster "
                               "added it. The job's pods are never frozen; jobs that share their "
                               "nodes run at the same time";
-  if (!job.set_condition(kube::kNeverFrozen, kube::ConditionStatus::kTrue, "ChangedByWebhook",
-                         message, parts_.now)) {
+  if (!parts_.jobs.set_condition(job, WriteUrgency::kUrgent, kube::kNeverFrozen,
+                                 kube::ConditionStatus::kTrue, "ChangedByWebhook", message)) {
     return;  // a new leader finds what its predecessor has said
   }
-  parts_.jobs.mark(job, WriteUrgency::kUrgent);
   parts_.report.warn("never frozen", job_fields(job, {{"why", why}}));
   tell_event(parts_.report, job, true, "NeverFrozen", message);
 }
@@ -506,10 +502,6 @@ void GangRunner::leave_rotation(JobRecord& job, const std::string& why) {
 // and the job's next write, such as its end, brings it along if that comes first. A leader that
 // does not find it stored sees by the pods that they are ready.
 void GangRunner::become_ready(JobRecord& job) {
-  kube::JobStatus& wanted = job.wanted();
-  job.set_condition(kube::kReady, kube::ConditionStatus::kTrue, "Settled", "all its pods run",
-                    parts_.now);
-  wanted.start_time = parts_.now;
   // This start has succeeded, so the back-off of refused ones begins again.
   job.api_refusals = 0;
   const auto& nodes = job.start.nodes;
@@ -518,19 +510,22 @@ void GangRunner::become_ready(JobRecord& job) {
   if (!takes_turns) job.start.late_readiness = parts_.now;
   // A controller, such as that of batch Jobs (ManagedJobs), says in its own object what it sees.
   const bool is_watched = kube::controller_of(job.object->metadata) != nullptr;
-  parts_.jobs.mark(job, takes_turns  ? WriteUrgency::kCommit
-                        : is_watched ? WriteUrgency::kUrgent
-                                     : WriteUrgency::kInforms);
+  const WriteUrgency how = takes_turns  ? WriteUrgency::kCommit
+                           : is_watched ? WriteUrgency::kUrgent
+                                        : WriteUrgency::kInforms;
+  parts_.jobs.change(job, how, [&](auto& wanted) { wanted.start_time = parts_.now; });
+  (void)parts_.jobs.set_condition(job, how, kube::kReady, kube::ConditionStatus::kTrue, "Settled",
+                                  "all its pods run");
   parts_.report.log("ready", job_fields(job));
   scheduler_.tell(sched::JobReady{job.id});
-  show_times(job, scheduler_, parts_.now);
+  show_times_unmarked(job, scheduler_, parts_.now);
 }
 
 // The times are shown first: they end here, and the scheduler forgets them.
 void GangRunner::end_by_itself(JobRecord& job, const GangEnd& end) {
   note_successes(job);
-  show_times(job, scheduler_,
-             parts_.now);  // its time ends here, not when the last of its pods is gone
+  show_times_unmarked(job, scheduler_,
+                      parts_.now);  // its time ends here, not when the last of its pods is gone
   sched::JobState state = end.state;
   // The verdict that is stored (Requeue) and the scheduler's (NodeFail) mean the same: the
   // scheduler requeues a NodeFail of a job that may be requeued.
@@ -542,10 +537,8 @@ void GangRunner::end_by_itself(JobRecord& job, const GangEnd& end) {
   // Stored, because the pods that show it may be gone when a new leader finishes the ending.
   ending.exit_code = end.exit_code;
   ending.since = parts_.now;
-  job.wanted().ending = ending;
-  job.wanted().message = job.start.end_message = end.message;
-  show_completing(job, parts_.now);
-  parts_.jobs.mark(job, WriteUrgency::kCommit);
+  job.start.end_message = end.message;
+  show_ending(job, ending, end.message);
   parts_.report.log("job ends", job_fields(job, {{"verdict", kube::to_string(ending.verdict)},
                                                  {"why", end.message}}));
   // An early success is not worth a warning.
@@ -555,11 +548,22 @@ void GangRunner::end_by_itself(JobRecord& job, const GangEnd& end) {
   scheduler_.tell(sched::JobEnding{.job = job.id, .verdict = state, .exit_code = end.exit_code});
 }
 
+void GangRunner::show_ending(JobRecord& job, const kube::JobEnding& ending,
+                             const std::string& message) {
+  parts_.jobs.change(job, WriteUrgency::kCommit, [&](kube::JobStatus& wanted) {
+    wanted.ending = ending;
+    wanted.message = message;
+  });
+  (void)parts_.jobs.set_condition(job, WriteUrgency::kCommit, kube::kCompleting,
+                                  kube::ConditionStatus::kTrue, "Ending",
+                                  "its pods are being ended");
+}
+
 // The other pods are ended like those of a gang that has failed.
 void GangRunner::complete_early(JobRecord& job, const EarlySuccess& success) {
   // Written with the ending in one commit point: the other pods are killed afterwards, and then
   // nothing else tells which had succeeded.
-  job.wanted().succeeded_indexes = success.succeeded;
+  job.wanted_unmarked().succeeded_indexes = success.succeeded;
   end_by_itself(
       job, {.state = sched::JobState::kCompleted,
             .message = "pods " + success.succeeded + " have succeeded, which is enough by rule " +
@@ -587,11 +591,8 @@ void GangRunner::undo_start(JobRecord& job, StartUndo undo) {
   ending.verdict = kube::EndingVerdict::kRequeue;
   ending.reason = std::string{undo.hold ? kube::kLaunchFailed : kube::kStartUndone};
   ending.since = parts_.now;
-  job.wanted().ending = ending;
-  job.wanted().message = undo.message;
+  show_ending(job, ending, undo.message);
   job.start.undo = std::move(undo);
-  show_completing(job, parts_.now);
-  parts_.jobs.mark(job, WriteUrgency::kCommit);
   parts_.report.warn("start undone", job_fields(job, {{"why", job.start.undo->message}}));
   tell_event(parts_.report, job, true, "StartUndone", job.start.undo->message);
 }

@@ -49,6 +49,7 @@ class GangRunner {
   void become_ready(JobRecord& job);
   // Ends the job by itself while other pods of it may still be there: they are torn down.
   void end_by_itself(JobRecord& job, const GangEnd& end);
+  void show_ending(JobRecord& job, const kube::JobEnding& ending, const std::string& message);
   void complete_early(JobRecord& job, const EarlySuccess& success);
   void finish_undo(JobRecord& job);
   bool may_requeue(const JobRecord& job) const;

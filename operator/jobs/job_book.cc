@@ -120,8 +120,8 @@ bool JobBook::take_late(JobRecord& job, const kube::JobStatus& stored) {
   if (late != LateStatus::kStart) return late == LateStatus::kInforms;
   const auto use_up = [this](JobRecord& one, std::optional<std::int64_t> starts) {
     if (one.is_allocated() || one.is_final()) return;  // its own start has that number
-    one.wanted().starts = std::max(one.wanted().starts, starts);
-    mark(one, WriteUrgency::kUrgent);
+    change(one, WriteUrgency::kUrgent,
+           [&](auto& wanted) { wanted.starts = std::max(wanted.starts, starts); });
   };
   if (!job.array) {
     use_up(job, stored.starts);
@@ -214,15 +214,15 @@ JobRecord& JobBook::make_task(JobRecord& array, int number, const kube::ArrayTas
   kube::Job object;
   object.metadata = array.object->metadata;
   if (stored != nullptr) object.status = kube::task_status(*stored, array.object->status);
-  task.status = StatusMirror<kube::Job>{object};
+  task.status = JobMirror{object};
   if (stored == nullptr) {
-    task.wanted() = array.wanted();
-    task.wanted().array.reset();
-    task.wanted().job_id.reset();
-    task.wanted().state = kube::JobState::kPending;
-    task.wanted().observed = kube::JobObserved{};
+    kube::JobStatus& wanted = task.wanted_unmarked() = array.wanted();
+    wanted.array.reset();
+    wanted.job_id.reset();
+    wanted.state = kube::JobState::kPending;
+    wanted.observed = kube::JobObserved{};
     if (const auto undone = array.array->undone_starts.extract(number)) {
-      task.wanted().starts = undone.mapped();
+      wanted.starts = undone.mapped();
     }
     if (array.deleted) task.status.saw_gone();
   }
@@ -249,7 +249,7 @@ JobRecord& JobBook::make_record(const std::shared_ptr<const kube::Job>& object,
   slot->accepted = object;
   slot->pod_template = templates_.find(uid);
   if (slot->pod_template == nullptr) slot->pod_template = std::make_shared<const TemplateFacts>();
-  slot->status = StatusMirror<kube::Job>{*object};
+  slot->status = JobMirror{*object};
   slot->status.share(object);
   if (object->spec.array) slot->array = std::make_unique<ArrayRecord>();
   if (id.number() != 0) set_id(*slot, id);
@@ -316,8 +316,7 @@ JobRecord* JobBook::find(sched::JobId id) {
 std::int64_t JobBook::highest_id() const {
   std::int64_t id = 0;
   for (const auto& [uid, job] : jobs_) {
-    const kube::JobStatus& wanted = std::as_const(*job).wanted();
-    id = std::max({id, job->id.number(), wanted.job_id.value_or(0)});
+    id = std::max({id, job->id.number(), job->wanted().job_id.value_or(0)});
   }
   for (const auto& [uid, job] : finished_) id = std::max(id, job.id.number());
   return id;
@@ -326,7 +325,7 @@ std::int64_t JobBook::highest_id() const {
 std::int64_t JobBook::highest_term() const {
   std::int64_t term = 0;
   for (const auto& [uid, job] : jobs_) {
-    term = std::max(term, std::as_const(*job).wanted().term.value_or(0));
+    term = std::max(term, job->wanted().term.value_or(0));
   }
   for (const auto& [uid, job] : finished_) {
     term = std::max(term, job.object->status.term.value_or(0));
@@ -441,12 +440,26 @@ void JobBook::touch_all() {
   for (const auto& [uid, job] : jobs_) touch(uid);
 }
 
+bool JobBook::set_condition(JobRecord& job, WriteUrgency how, std::string_view type,
+                            kube::ConditionStatus value, std::string reason, std::string message) {
+  const bool changed = kube::set_condition(job.wanted_unmarked().conditions,
+                                           {.type = std::string{type},
+                                            .status = value,
+                                            .observed_generation = job.object->metadata.generation,
+                                            .last_transition_time = now_,
+                                            .reason = std::move(reason),
+                                            .message = std::move(message)},
+                                           now_);
+  if (changed) mark(job, how);
+  return changed;
+}
+
 // 1. The message has its bound from here on, from any source: a commit point that the API server
 //    refuses is never stored, and blocks the job's nodes for all jobs. Conditions have their bound
 //    already (kube::set_condition).
 // 2. A commit point holds up pods and timetables of the job, so the job is looked at once more.
 void JobBook::mark(JobRecord& job, WriteUrgency how) {
-  std::string& message = job.wanted().message;
+  std::string& message = job.wanted_unmarked().message;
   message = base::shortened(std::move(message), kube::kStatusMessageBytesMax);
   job.status.mark(how);
   if (job.task && how == WriteUrgency::kInforms) {

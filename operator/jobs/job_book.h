@@ -16,6 +16,7 @@
 
 #include "operator/jobs/job_record.h"
 #include "operator/jobs/pod_index.h"
+#include "operator/jobs/status_after.h"
 #include "operator/jobs/template_book.h"
 #include "operator/loop/inbox.h"
 
@@ -105,8 +106,26 @@ class JobBook {
   // Has it looked at again in this step.
   void touch(const std::string& uid) { touched_.insert(uid); }
   void touch_all();
-  // Notes that the wanted status changed: it is written, and after a commit point the job is looked
-  // at again. A message that is too long to be written is shortened.
+  // Changes the wanted status, `change(status)`, and marks it.
+  template <typename Change>
+  void change(JobRecord& job, WriteUrgency how, Change change) {
+    change(job.wanted_unmarked());
+    mark(job, how);
+  }
+  // Changes it as follows from a decision of the scheduler. Returns how urgent that is.
+  template <typename Decision>
+  WriteUrgency apply(JobRecord& job, const Decision& decision, const DecisionContext& context) {
+    StatusAfter after = status_after(decision, std::move(job.wanted_unmarked()), context);
+    job.wanted_unmarked() = std::move(after.status);
+    mark(job, after.urgency);
+    return after.urgency;
+  }
+  // Changes a condition of it, as of the newest spec. lastTransitionTime is now where the
+  // condition's status changes. Returns false, and marks nothing, if it is so already.
+  bool set_condition(JobRecord& job, WriteUrgency how, std::string_view type,
+                     kube::ConditionStatus value, std::string reason, std::string message);
+  // Has the status written, and after a commit point the job looked at again. A message that is too
+  // long to be written is shortened.
   void mark(JobRecord& job, WriteUrgency how);
   // Has it looked at again at that instant, unless it is before.
   void set_timer(JobRecord& job, base::Instant at);

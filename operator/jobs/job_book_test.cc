@@ -164,6 +164,26 @@ TEST_F(JobBookTest, MarksAreTakenOnceAndCommitPointsTouch) {
   EXPECT_EQ(job.status.urgency(), WriteUrgency::kCommit);
 }
 
+// Nothing says a second time what is wanted already, nor is that written.
+TEST_F(JobBookTest, AChangeIsMarkedAndAConditionOnlyIfItIsOne) {
+  see({job_object("one", "1")});
+  JobRecord& job = *book.find("uid-one");
+  const auto says_ready = [&] {
+    return book.set_condition(job, WriteUrgency::kUrgent, kube::kReady,
+                              kube::ConditionStatus::kTrue, "Settled", "all its pods run");
+  };
+  EXPECT_TRUE(says_ready());
+  EXPECT_EQ(job.status.urgency(), WriteUrgency::kUrgent);
+  EXPECT_EQ(book.take_marked(), std::set<std::string>{"uid-one"});
+  now += seconds{1};
+  EXPECT_FALSE(says_ready());
+  EXPECT_TRUE(book.marked().empty());
+  const std::string text(2 * kube::kStatusMessageBytesMax, 'x');
+  book.change(job, WriteUrgency::kInforms, [&](auto& wanted) { wanted.message = text; });
+  EXPECT_EQ(job.wanted().message.size(), kube::kStatusMessageBytesMax);
+  EXPECT_EQ(book.take_marked(), std::set<std::string>{"uid-one"});
+}
+
 // The status is the operator's alone, and the next leader restores the queue from it. A hand that
 // edits it, or a leader that has not noticed its end, must not decide about jobs.
 TEST_F(JobBookTest, AStatusThatAnotherWriterChangedIsWrittenAgain) {
@@ -260,7 +280,7 @@ TEST_F(JobBookTest, AJobWithSomethingLeftToSayIsNotPutAway) {
       // A write under way may fail, and its answer must find the record.
       {"being written",
        [&](JobRecord& job) {
-         job.status.mark(WriteUrgency::kUrgent);
+         book.mark(job, WriteUrgency::kUrgent);
          job.status.begin(now);
        }},
       {"deleted", [](JobRecord& job) { job.status.saw_gone(); }},

@@ -14,9 +14,9 @@ JobRecord job_in(const std::string& uid, kube::JobState state, const std::string
   auto request = std::make_shared<sched::JobRequest>();
   request->qos = "normal";
   job.request = std::move(request);
-  job.wanted().state = state;
-  job.wanted().partition = partition;
-  if (state != kube::JobState::kPending) job.wanted().allocation.emplace();
+  job.wanted_unmarked().state = state;
+  job.wanted_unmarked().partition = partition;
+  if (state != kube::JobState::kPending) job.wanted_unmarked().allocation.emplace();
   return job;
 }
 
@@ -39,12 +39,12 @@ TEST(JobCounts, FollowEachJobFromOneStateToTheNext) {
   EXPECT_EQ(counts.of_partition("batch"), kube::PartitionJobCounts{});
   EXPECT_EQ(counts.of_partition("night"), (kube::PartitionJobCounts{.running = 1}));
   EXPECT_EQ(counts.of_qos("normal"), (std::pair{1, 0}));
-  job.wanted().state = kube::JobState::kSuspended;
+  job.wanted_unmarked().state = kube::JobState::kSuspended;
   counts.observe_job(job);
   EXPECT_EQ(counts.all(), (kube::PartitionJobCounts{.suspended = 1}));
   EXPECT_EQ(counts.of_qos("normal"), (std::pair{1, 0})) << "it has its nodes";
 
-  job.wanted().state = kube::JobState::kCompleted;
+  job.wanted_unmarked().state = kube::JobState::kCompleted;
   counts.observe_job(job);
   EXPECT_EQ(counts.all(), kube::PartitionJobCounts{});
   EXPECT_TRUE(counts.take_changed());

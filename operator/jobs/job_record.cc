@@ -124,17 +124,4 @@ bool JobRecord::readiness_is_late() const {
          !kube::is_true(status.stored().conditions, kube::kReady);
 }
 
-// About the generation of the spec that is known now. Returns true if the condition has changed.
-bool JobRecord::set_condition(std::string_view type, kube::ConditionStatus value,
-                              std::string reason, std::string message, base::Instant now) {
-  return kube::set_condition(wanted().conditions,
-                             {.type = std::string{type},
-                              .status = value,
-                              .observed_generation = object->metadata.generation,
-                              .last_transition_time = now,
-                              .reason = std::move(reason),
-                              .message = std::move(message)},
-                             now);
-}
-
 }  // namespace control

@@ -1,6 +1,6 @@
 // The record of one Job object (one UID), or of a task of an array. Data that JobBook keeps; which
-// part of jobs/ notes what is said beside it. The part that changes the wanted status marks it
-// (JobBook::mark).
+// part of jobs/ notes what is said beside it. The wanted status is changed by JobBook::change,
+// which marks it.
 #pragma once
 
 #include <cstddef>
@@ -93,6 +93,17 @@ struct GangStart {
   std::optional<sched::JobId> commit_after;
 };
 
+// Keeps the status of a Job. JobBook alone marks it, since it has the list of what is marked.
+class JobMirror : public StatusMirror<kube::Job> {
+ public:
+  using StatusMirror<kube::Job>::StatusMirror;
+
+ private:
+  friend class JobBook;
+  using StatusMirror<kube::Job>::change;
+  using StatusMirror<kube::Job>::mark;
+};
+
 struct JobRecord;
 
 // The part of an array beside what each job has: the fates of its tasks. Those that have started,
@@ -176,7 +187,7 @@ struct JobRecord {
   std::shared_ptr<const kube::Job> object;  // newest seen; without template
   std::shared_ptr<const TemplateFacts> pod_template;
   bool deleted = false;  // the object is gone; the record stays until its pods are
-  StatusMirror<kube::Job> status;
+  JobMirror status;
 
   // --- what the scheduler got, and from which spec: Wishes ---
   bool submitted = false;
@@ -237,13 +248,9 @@ struct JobRecord {
   // Returns true if the job's tasks are pods that others have made.
   bool is_adopted() const { return object != nullptr && !object->spec.adopted.empty(); }
 
-  kube::JobStatus& wanted() { return status.wanted(); }
   const kube::JobStatus& wanted() const { return status.wanted(); }
+  kube::JobStatus& wanted_unmarked() { return status.wanted_unmarked(); }
 
-  // Writes a condition of the wanted status, as of the newest spec. lastTransitionTime is `now`
-  // where the condition's status changes. Returns whether anything changed.
-  bool set_condition(std::string_view type, kube::ConditionStatus value, std::string reason,
-                     std::string message, base::Instant now);
   // Returns true if it is an array with a limit of tasks that run at once.
   bool has_throttle() const { return request->array && request->array->at_once; }
   bool is_final() const { return wanted().state && kube::is_final(*wanted().state); }

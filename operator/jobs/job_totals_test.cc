@@ -18,8 +18,8 @@ class JobTotalsTest : public JobPartsFixture {
   // Adds a job of two CPUs that ran for five minutes.
   JobRecord& ran(const std::string& name) {
     JobRecord& job = started(object(name, 1));
-    job.wanted().allocation->cpus = 2;
-    job.wanted().run_time = kube::RunTime{.elapsed = minutes{5}, .as_of = now};
+    job.wanted_unmarked().allocation->cpus = 2;
+    job.wanted_unmarked().run_time = kube::RunTime{.elapsed = minutes{5}, .as_of = now};
     return job;
   }
 };
@@ -28,12 +28,12 @@ TEST_F(JobTotalsTest, AWaitIsFromWhenTheJobMightStart) {
   JobRecord& job = ran("train");
   const JobTotals::Series series{.partition = job.wanted().partition, .qos = ""};
   const JobTotals before = totals;
-  job.wanted().submit_time = now - minutes{60};
-  job.wanted().eligible_time = now - minutes{10};
+  job.wanted_unmarked().submit_time = now - minutes{60};
+  job.wanted_unmarked().eligible_time = now - minutes{10};
   totals.started(job, now);
   EXPECT_EQ(totals.waits().at(series).sum, 600 + before.waits().at(series).sum);
   EXPECT_GT(totals.version(), before.version());
-  job.wanted().starts = 2;
+  job.wanted_unmarked().starts = 2;
   totals.started(job, now + minutes{60});
   EXPECT_EQ(totals.waits().at(series).sum, 600 + before.waits().at(series).sum)
       << "the first start alone";
@@ -47,7 +47,7 @@ TEST_F(JobTotalsTest, ARunIsCountedWhenItsJobLeavesItsNodes) {
   EXPECT_EQ(totals.runs().begin()->second.sum, 300);
   EXPECT_EQ(totals.account_cpu_seconds().at("physics"), 600);
   // One that has never run.
-  job.wanted().allocation.reset();
+  job.wanted_unmarked().allocation.reset();
   totals.changed(job, {.job = job.id, .state = sched::JobState::kCancelled, .reason = {}}, "");
   EXPECT_EQ(totals.ends(), (Counts{{"Cancelled", 1}, {"Failed", 1}}));
   EXPECT_EQ(totals.runs().begin()->second.sum, 300);
@@ -63,9 +63,9 @@ TEST_F(JobTotalsTest, ARequeueHasACause) {
   };
   requeue(0);
   requeue(1);
-  job.wanted().ending.emplace();
+  job.wanted_unmarked().ending.emplace();
   requeue(0);
-  job.wanted().ending->by.emplace();
+  job.wanted_unmarked().ending->by.emplace();
   requeue(0);
   EXPECT_EQ(totals.requeues(), (Counts{{"node", 1}, {"pod", 1}, {"preemption", 1}, {"user", 1}}));
   EXPECT_EQ(totals.ends(), Counts{});
@@ -87,7 +87,7 @@ TEST_F(JobTotalsTest, AVictimLosesWhatItHasRun) {
   EXPECT_EQ(totals.preemptions(), Counts{}) << "nobody preempts it";
   end.preemptor = sched::JobId{99};
   totals.ending(job, end);
-  job.wanted().ending.emplace();
+  job.wanted_unmarked().ending.emplace();
   totals.ending(job, end);
   EXPECT_EQ(totals.preemptions(), (Counts{{"requeue", 1}}));
   EXPECT_EQ(totals.preempted_cpu_seconds(), 600);

@@ -72,7 +72,7 @@ TEST_F(PodTrialsTest, TriesInTheOrderOfSubmissionAsFarAsTheBudgetGoes) {
 // a has nodes, b is forgotten, c is deleted. A trial costs the API server as much as a creation, so
 // none is spent on an answer without use.
 TEST_F(PodTrialsTest, LeavesOutWhatWaitsNoMore) {
-  jobs["a"].wanted().allocation.emplace();
+  jobs["a"].wanted_unmarked().allocation.emplace();
   jobs.erase("b");
   jobs["c"].deleted = true;
   jobs["d"] = waiting("d");

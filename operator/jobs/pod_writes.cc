@@ -412,11 +412,8 @@ bool PodWrites::have_failed_for_long(JobRecord& job, const std::string& why) {
 void PodWrites::show_starting(JobRecord& job, const std::string& reason,
                               const std::string& message) {
   if (kube::is_true(job.wanted().conditions, kube::kReady)) return;
-  if (!job.set_condition(kube::kReady, kube::ConditionStatus::kFalse, reason, message,
-                         parts_.now)) {
-    return;
-  }
-  parts_.jobs.mark(job, WriteUrgency::kInforms);
+  (void)parts_.jobs.set_condition(job, WriteUrgency::kInforms, kube::kReady,
+                                  kube::ConditionStatus::kFalse, reason, message);
 }
 
 // Deletes the pod, unless that was asked for already. `kill_at`: the end of its grace time.

@@ -159,7 +159,7 @@ TEST_F(PodWritesTest, ASecretThatIsRefusedUndoesTheStart) {
   EXPECT_EQ(warnings, 1) << "it says why after a while";
   now += std::chrono::minutes{5};
   EXPECT_TRUE(answer(base::Code::kUnavailable));
-  job->wanted().ending.emplace();
+  job->wanted_unmarked().ending.emplace();
   EXPECT_FALSE(answer(base::Code::kPermissionDenied)) << "it ends already";
 }
 
@@ -197,10 +197,10 @@ TEST_F(PodWritesTest, PodsThatWaitForRoomAreNotMadeOnceTheJobEnds) {
     EXPECT_EQ(job->start.creating.size(), 2U);
   };
   wait();
-  job->wanted().ending.emplace();  // its write is under way
+  job->wanted_unmarked().ending.emplace();  // its write is under way
   EXPECT_EQ(asked(), "");
   EXPECT_TRUE(job->start.creating.empty());
-  job->wanted().ending.reset();
+  job->wanted_unmarked().ending.reset();
   wait();
   pods.end_pods(*job, std::nullopt);
   EXPECT_TRUE(job->start.creating.empty());
@@ -223,7 +223,8 @@ TEST_F(PodWritesTest, PodsOfOthersArePinnedAsFarAsThereIsRoomAndNotOnceTheJobEnd
   // In the order of the slots, which is that of the names in spec.adopted.
   EXPECT_EQ(std::get<PinPod>(writer.effects[0]).pod_uid, "u0");
   writer.effects.clear();
-  job->wanted().ending.emplace();  // its write is under way, and the second pod keeps its gate
+  job->wanted_unmarked()
+      .ending.emplace();  // its write is under way, and the second pod keeps its gate
   EXPECT_EQ(asked(), "");
   EXPECT_EQ(job->start.creating, std::set<int>{0}) << "the first pin is still on its way";
 }
@@ -245,7 +246,7 @@ TEST_F(PodWritesTest, ARefusalUndoesTheStartAndAFailureIsTriedAgain) {
   ASSERT_TRUE(undo);
   EXPECT_TRUE(undo->api_refused);
   EXPECT_EQ(undo->message, "no");
-  job->wanted().starts = 2;
+  job->wanted_unmarked().starts = 2;
   EXPECT_FALSE(pods.answered(refused(1, base::Code::kPermissionDenied))) << "of another start";
 }
 
@@ -281,8 +282,8 @@ TEST_F(PodWritesTest, FailuresThatLastAreToldAndThenUndoTheStart) {
     return ready->reason + ": " + ready->message;
   };
   const std::string starting = "Starting: its pods are being started";
-  job->set_condition(kube::kReady, kube::ConditionStatus::kFalse, "Starting",
-                     "its pods are being started", now);
+  (void)jobs.set_condition(*job, WriteUrgency::kInforms, kube::kReady,
+                           kube::ConditionStatus::kFalse, "Starting", "its pods are being started");
   const PodCreated failed = refused(0, base::Code::kUnavailable);
   EXPECT_FALSE(pods.answered(failed));
   now += seconds{14};
@@ -320,10 +321,10 @@ TEST_F(PodWritesTest, TheTemplateOfTheCommitsAnswerIsKeptForALaunch) {
   pods.keep_template(answer, "uid");
   EXPECT_TRUE(job->start.launch_template.empty()) << "pods are being made";
   job->start.creating.clear();
-  job->wanted().ending.emplace();
+  job->wanted_unmarked().ending.emplace();
   pods.keep_template(answer, "uid");
   EXPECT_TRUE(job->start.launch_template.empty()) << "it is ending";
-  job->wanted().ending.reset();
+  job->wanted_unmarked().ending.reset();
   job->put_pod("train-x-0", std::make_shared<const kube::Pod>(pod("n1")));
   pods.keep_template(answer, "uid");
   EXPECT_TRUE(job->start.launch_template.empty()) << "a pod is there";
@@ -350,10 +351,10 @@ TEST_F(PodWritesTest, ATemplateThatCannotBeReadIsReadAgainLater) {
   now = jobs.next_due();
   pods.launch(*job, {0, 1});
   EXPECT_EQ(asked(), "template-read");
-  job->wanted().ending.emplace();
+  job->wanted_unmarked().ending.emplace();
   read_template();
   EXPECT_TRUE(job->start.launch_template.empty()) << "it ends by now";
-  job->wanted().ending.reset();
+  job->wanted_unmarked().ending.reset();
   kube::Job other = *job->object;
   other.metadata.uid = "of another job with this name";
   other.spec.pod_template = kube::RawJson{nlohmann::json{{"spec", {{"containers", {}}}}}};
@@ -377,7 +378,7 @@ TEST_F(PodWritesTest, AStartThatWouldFailAgainIsHeld) {
   ASSERT_TRUE(unbuildable);
   EXPECT_TRUE(unbuildable->hold);
   EXPECT_FALSE(unbuildable->api_refused);
-  job->wanted().ending.emplace();
+  job->wanted_unmarked().ending.emplace();
   EXPECT_FALSE(pods.answered(unbuilt)) << "it ends already";
 }
 
@@ -385,7 +386,8 @@ TEST_F(PodWritesTest, AStartThatWouldFailAgainIsHeld) {
 // would cost the job its place for a delay of a second; a refusal for another reason, or one that
 // lasts, undoes it.
 TEST_F(PodWritesTest, AMissingServiceAccountIsWaitedForAtFirst) {
-  job->set_condition(kube::kReady, kube::ConditionStatus::kFalse, "Starting", "", now);
+  (void)jobs.set_condition(*job, WriteUrgency::kInforms, kube::kReady,
+                           kube::ConditionStatus::kFalse, "Starting", "");
   PodCreated early = refused(0, base::Code::kPermissionDenied);
   early.result = base::Error{base::Code::kPermissionDenied,
                              "error looking up service account team-a/default: not found"};
@@ -429,16 +431,16 @@ TEST_F(PodWritesTest, TheGangsServiceIsMadeOnceAndSaysOnceWhyItIsNot) {
 TEST_F(PodWritesTest, FinishedPodsStayUntilTheNextStart) {
   kube::Pod done = pod("n1");
   done.status.phase = kube::PodPhase::kSucceeded;
-  job->wanted().ending.emplace();
+  job->wanted_unmarked().ending.emplace();
   pods.end_pod(*job, done, std::nullopt);
   EXPECT_EQ(asked(), "");
-  job->wanted().ending.reset();
+  job->wanted_unmarked().ending.reset();
   // A name of no slot of the present start: a pod of an earlier one.
   job->put_pod("train-before-0", std::make_shared<const kube::Pod>(done));
-  job->wanted().allocation.reset();
+  job->wanted_unmarked().allocation.reset();
   pods.end_stale_pods(*job);
   EXPECT_EQ(asked(), "") << "it waits";
-  job->wanted().allocation.emplace();
+  job->wanted_unmarked().allocation.emplace();
   pods.end_stale_pods(*job);
   EXPECT_EQ(asked(), "pod-delete");
 }

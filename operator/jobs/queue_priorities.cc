@@ -4,12 +4,12 @@
 
 namespace control {
 
-void show_priority(JobRecord& job, const SchedulerDriver& scheduler) {
+void show_priority_unmarked(JobRecord& job, const SchedulerDriver& scheduler) {
   const auto view = scheduler.view(job.id);
   if (!view) return;
-  job.wanted().priority = view->priority.value();
+  job.wanted_unmarked().priority = view->priority.value();
   if (!job.is_allocated() && view->eligible_time != base::Instant{}) {
-    job.wanted().eligible_time = view->eligible_time;
+    job.wanted_unmarked().eligible_time = view->eligible_time;
   }
 }
 
@@ -24,7 +24,7 @@ void QueuePriorities::refresh(JobBook& jobs, const SchedulerDriver& scheduler) {
     JobRecord* const job = jobs.peek(id);
     if (job == nullptr) continue;
     const auto before = job->wanted().priority;
-    show_priority(*job, scheduler);
+    show_priority_unmarked(*job, scheduler);
     if (job->wanted().priority != before) jobs.mark(*job, WriteUrgency::kInforms);
   }
 }

@@ -10,8 +10,8 @@
 namespace control {
 
 // Writes the priority of the job to its wanted status, and for a job that waits since when it is
-// eligible, from which its age counts. Marks nothing.
-void show_priority(JobRecord& job, const SchedulerDriver& scheduler);
+// eligible, from which its age counts.
+void show_priority_unmarked(JobRecord& job, const SchedulerDriver& scheduler);
 
 // Under PriorityType multifactor priorities change at the end of each period. Then the jobs at the
 // head of the queue show their new ones, within the budget of writes that only inform. The others

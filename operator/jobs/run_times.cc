@@ -32,10 +32,10 @@ bool is_known_to_readers(const JobRecord& job, const sched::JobView& view, base:
 
 }  // namespace
 
-void show_times(JobRecord& job, const SchedulerDriver& scheduler, base::Instant now) {
+void show_times_unmarked(JobRecord& job, const SchedulerDriver& scheduler, base::Instant now) {
   const auto view = scheduler.view(job.id);
   if (!view) return;
-  kube::JobStatus& wanted = job.wanted();
+  kube::JobStatus& wanted = job.wanted_unmarked();
   wanted.priority = view->priority.value();
   if (view->eligible_time != base::Instant{}) wanted.eligible_time = view->eligible_time;
   // A job that is not ready has no run time: the times of an earlier start, or of its containers,
@@ -79,8 +79,8 @@ void note_life_before_ready(JobRecord& job, SchedulerDriver& scheduler, base::In
   if (!scheduler.ends_by_time()) return;
   const auto life = life_before_ready(job, now);
   if (!life) return;
-  job.wanted().start_time = life->began;
-  job.wanted().run_time = kube::RunTime{life->ran(), life->ended};
+  job.wanted_unmarked().start_time = life->began;
+  job.wanted_unmarked().run_time = kube::RunTime{life->ran(), life->ended};
   tell_life_before_ready(job, scheduler, now);
 }
 
@@ -101,14 +101,14 @@ void RunTimes::refresh(JobBook& jobs, const SchedulerDriver& scheduler, base::In
   for (auto& [uid, goes_on] : allocated_) {
     JobRecord* job = jobs.peek(uid);
     if (job == nullptr || !job->is_allocated()) continue;
-    const kube::JobStatus& wanted = std::as_const(*job).wanted();
+    const kube::JobStatus& wanted = job->wanted();
     if (wanted.ending) continue;
     const auto view = scheduler.view(job->id);
     if (!view || !view->ready) continue;
     if (wanted.run_time && wanted.run_time->elapsed == view->run_time) continue;
     goes_on = is_known_to_readers(*job, *view, now) && !is_listed(*job);
     if (goes_on) continue;
-    show_times(*job, scheduler, now);
+    show_times_unmarked(*job, scheduler, now);
     jobs.mark(*job, WriteUrgency::kInforms);
   }
 }
@@ -118,8 +118,8 @@ void RunTimes::before_timetable(JobRecord& job, JobBook& jobs, const SchedulerDr
   const auto found = allocated_.find(job.uid);
   if (found == allocated_.end() || !std::exchange(found->second, false)) return;
   // An end says the times.
-  if (std::as_const(job).wanted().ending) return;
-  show_times(job, scheduler, now);
+  if (job.wanted().ending) return;
+  show_times_unmarked(job, scheduler, now);
   jobs.mark(job, WriteUrgency::kCommit);
 }
 

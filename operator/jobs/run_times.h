@@ -12,9 +12,8 @@
 
 namespace control {
 
-// Writes what the scheduler knows of the job's priority and times to the wanted status. Nothing is
-// marked.
-void show_times(JobRecord& job, const SchedulerDriver& scheduler, base::Instant now);
+// Writes what the scheduler knows of the job's priority and times to the wanted status.
+void show_times_unmarked(JobRecord& job, const SchedulerDriver& scheduler, base::Instant now);
 
 // For how long a job that is not ready has run: from its first container of any kind, init
 // containers too, as Slurm counts from the launch, to the last, or to now if one runs. nullopt if
@@ -27,7 +26,7 @@ std::optional<LifeBeforeReady> life_before_ready(const JobRecord& job, base::Ins
 // Reports that time to the scheduler, which adds it to the run time for time limit and usage, as
 // far as it was not reported before, by the leader before or at the last look.
 void tell_life_before_ready(const JobRecord& job, SchedulerDriver& scheduler, base::Instant now);
-// Does the same for a job that ends so; its wanted status says it too.
+// Does the same for a job that ends so; its wanted status says it too, and is not marked.
 void note_life_before_ready(JobRecord& job, SchedulerDriver& scheduler, base::Instant now);
 
 // Once a minute the run times of jobs that run are shown, but those of jobs that no timetable lists

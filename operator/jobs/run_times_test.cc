@@ -63,20 +63,20 @@ TEST_F(RunTimesTest, AreNotShownAgainOfAJobThatGoesOn) {
   JobRecord& job = ready();
   pass(seconds{60});
   ASSERT_TRUE(is_marked());
-  const auto store = [&] { job.status.know_stored(std::as_const(job).wanted()); };
+  const auto store = [&] { job.status.know_stored(job.wanted()); };
   store();
   for (int minute = 0; minute < 10; ++minute) {
     pass(seconds{60});
     EXPECT_FALSE(is_marked());
   }
   // Something else to be said takes the time along.
-  job.wanted().succeeded_indexes = "1";
+  job.wanted_unmarked().succeeded_indexes = "1";
   pass(seconds{60});
   EXPECT_TRUE(is_marked());
   EXPECT_EQ(job.wanted().run_time, (kube::RunTime{minutes{12}, now}));
   store();
   // By what is stored it has run longer than the scheduler says: it stood still meanwhile.
-  job.wanted().run_time->elapsed += seconds{2};
+  job.wanted_unmarked().run_time->elapsed += seconds{2};
   store();
   pass(seconds{60});
   EXPECT_TRUE(is_marked());
@@ -91,7 +91,7 @@ TEST_F(RunTimesTest, AreNotShownAgainOfAJobThatGoesOn) {
 TEST_F(RunTimesTest, AreStoredBeforeATimetableListsTheJob) {
   JobRecord& job = ready();
   pass(seconds{60});
-  job.status.know_stored(std::as_const(job).wanted());
+  job.status.know_stored(job.wanted());
   job.status.unmark();
   (void)jobs.take_marked();
   times_.before_timetable(job, jobs, scheduler, now);
@@ -110,7 +110,7 @@ TEST_F(RunTimesTest, AreStoredBeforeATimetableListsTheJob) {
 TEST_F(RunTimesTest, AreStoredBeforeATimetableThoughAnotherLeaderHasLeftThemOut) {
   JobRecord& job = ready();
   pass(seconds{60});
-  job.status.know_stored(std::as_const(job).wanted());
+  job.status.know_stored(job.wanted());
   times_.drop_job(job.uid);
   times_.restore(now += minutes{10});
   times_.observe_job(job);
@@ -146,10 +146,10 @@ TEST_F(RunTimesTest, AreLeftAsTheyAreWhileTheJobStandsStill) {
 // The ending writes the final times. A later refresh would count on while the pods stop.
 TEST_F(RunTimesTest, AreNotShownOfAJobThatEndsOrIsForgotten) {
   JobRecord& job = ready();
-  job.wanted().ending = kube::JobEnding{};
+  job.wanted_unmarked().ending = kube::JobEnding{};
   pass(seconds{60});
   EXPECT_FALSE(is_marked()) << "its end says its times";
-  job.wanted().ending.reset();
+  job.wanted_unmarked().ending.reset();
   times_.drop_job(job.uid);
   pass(seconds{60});
   EXPECT_FALSE(is_marked());
@@ -172,7 +172,7 @@ TEST_F(RunTimesTest, FollowTheAllocation) {
 TEST_F(RunTimesTest, ShowTimesMarksNothing) {
   JobRecord& job = ready();
   now += seconds{5};
-  show_times(job, scheduler, now);
+  show_times_unmarked(job, scheduler, now);
   EXPECT_FALSE(is_marked());
   EXPECT_EQ(job.wanted().run_time, (kube::RunTime{seconds{5}, now}));
   EXPECT_TRUE(job.wanted().priority.has_value());

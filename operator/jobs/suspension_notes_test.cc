@@ -101,26 +101,26 @@ TEST_F(SuspensionNotesTest, WhatFailsIsTriedAgain) {
 TEST(SuspensionOf, IsOfJobsThatAreSuspendedAndNotEnding) {
   JobRecord job;
   job.key = {"team-a", "train"};
-  job.wanted().allocation.emplace();
-  job.wanted().state = kube::JobState::kSuspended;
+  job.wanted_unmarked().allocation.emplace();
+  job.wanted_unmarked().state = kube::JobState::kSuspended;
   for (const char* reason : {"User", "Preempted"}) {
-    job.wanted().reason = reason;
+    job.wanted_unmarked().reason = reason;
     ASSERT_TRUE(suspension_of(job)) << reason;
     EXPECT_EQ(suspension_of(job)->reason, reason);
   }
-  job.wanted().reason = "Timeslice";
+  job.wanted_unmarked().reason = "Timeslice";
   EXPECT_FALSE(suspension_of(job)) << "a turn";
-  job.wanted().reason = "User";
-  job.wanted().state = kube::JobState::kRunning;
+  job.wanted_unmarked().reason = "User";
+  job.wanted_unmarked().state = kube::JobState::kRunning;
   EXPECT_FALSE(suspension_of(job));
-  job.wanted().state = kube::JobState::kSuspended;
+  job.wanted_unmarked().state = kube::JobState::kSuspended;
   job.start.never_frozen = true;
   EXPECT_FALSE(suspension_of(job));
   job.start.never_frozen = false;
-  job.wanted().ending.emplace();
+  job.wanted_unmarked().ending.emplace();
   EXPECT_FALSE(suspension_of(job));
-  job.wanted().ending.reset();
-  job.wanted().allocation.reset();
+  job.wanted_unmarked().ending.reset();
+  job.wanted_unmarked().allocation.reset();
   EXPECT_FALSE(suspension_of(job));
 }
 

@@ -83,27 +83,17 @@ void Wishes::heed_task(JobRecord& task) {
     take_request_of_array(task);
   }
   const kube::TaskControl wish = wish_for(parts_.jobs.array_of(task), *task.task);
-  if (!task.wanted().observed) task.wanted().observed.emplace();
-  kube::JobObserved& observed = *task.wanted().observed;
+  if (!task.wanted().observed) task.wanted_unmarked().observed.emplace();
   if (task.is_allocated() && !task.wanted().job_id) {
     // A request from before its first start has no effect, as with a job (submit).
+    kube::JobObserved& observed = *task.wanted_unmarked().observed;
     observed.requeue_request = wish.requeue_request.value_or(0);
     observed.release_request = wish.release_request.value_or(0);
     give_number(task);
   }
   tell_suspension(task);
   if (!task.is_allocated() && !task.wanted().held) return;
-  if (const auto count = wish.requeue_request.value_or(0); count > observed.requeue_request) {
-    observed.requeue_request = count;
-    parts_.jobs.mark(task, WriteUrgency::kUrgent);
-    scheduler_.tell(sched::Requeue{task.id});
-  }
-  if (const auto count = wish.release_request.value_or(0); count > observed.release_request) {
-    observed.release_request = count;
-    task.wanted().held.reset();
-    parts_.jobs.mark(task, WriteUrgency::kUrgent);
-    scheduler_.tell(sched::Release{task.id});
-  }
+  tell_requests(task, wish.requeue_request.value_or(0), wish.release_request.value_or(0));
 }
 
 // The request of its array has changed while the task had nodes, and the scheduler takes only the
@@ -120,15 +110,15 @@ void Wishes::take_request_of_array(JobRecord& task) {
 void Wishes::give_number(JobRecord& task) {
   JobRecord& array = parts_.jobs.array_of(task);
   const auto has_other_number = [&](const auto& each) {
-    const auto& number = std::as_const(*each.second).wanted().job_id;
+    const auto& number = each.second->wanted().job_id;
     return each.second == &task || (number && *number != array.id.number());
   };
   const bool is_last =
       !array.array->has_rest() && std::ranges::all_of(array.array->tasks, has_other_number);
   if (is_last) {
-    task.wanted().job_id = array.id.number();
+    task.wanted_unmarked().job_id = array.id.number();
   } else if (const auto id = numbers_.next(task.uid)) {
-    task.wanted().job_id = id->number();
+    task.wanted_unmarked().job_id = id->number();
   }
 }
 
@@ -198,16 +188,16 @@ void Wishes::heed_finished(JobRecord& job) {
   if (!changes.empty()) return refuse_change(job, changes);
   job.accept_spec();
   if (is_observed) return;
-  job.wanted().observed_generation = generation;
+  parts_.jobs.change(job, WriteUrgency::kInforms,
+                     [&](auto& wanted) { wanted.observed_generation = generation; });
   // Tools such as kstatus take a job for finished only when its newest spec has been judged.
   if (kube::is_true(job.wanted().conditions, kube::kStalled)) {
     const std::string message = "the change is in force";
-    job.set_condition(kube::kStalled, kube::ConditionStatus::kFalse, "Accepted", message,
-                      parts_.now);
-    job.set_condition(kube::kAccepted, kube::ConditionStatus::kTrue, "Accepted", message,
-                      parts_.now);
+    (void)parts_.jobs.set_condition(job, WriteUrgency::kInforms, kube::kStalled,
+                                    kube::ConditionStatus::kFalse, "Accepted", message);
+    (void)parts_.jobs.set_condition(job, WriteUrgency::kInforms, kube::kAccepted,
+                                    kube::ConditionStatus::kTrue, "Accepted", message);
   }
-  parts_.jobs.mark(job, WriteUrgency::kInforms);
 }
 
 // Judges whether the job is legal, and what of it changed. REQUIRES: the job is not final.
@@ -235,15 +225,16 @@ void Wishes::judge(JobRecord& job) {
       return;
     }
     parts_.jobs.set_id(job, *id);
-    job.wanted().job_id = job.id.number();
+    job.wanted_unmarked().job_id = job.id.number();
   }
   if (!job.wanted().submit_time) {
     // When the user made it, not when a leader saw it: an election must not cost a job its age.
-    job.wanted().submit_time = job.object->metadata.creation_timestamp.value_or(parts_.now);
+    job.wanted_unmarked().submit_time =
+        job.object->metadata.creation_timestamp.value_or(parts_.now);
   }
   if (std::string user = user_of(*job.object); job.wanted().user != user) {
-    job.wanted().user = std::move(user);
-    parts_.jobs.mark(job, WriteUrgency::kInforms);
+    parts_.jobs.change(job, WriteUrgency::kInforms,
+                       [&](auto& wanted) { wanted.user = std::move(user); });
   }
   // Always translated in full, also if only a label has changed: what is legal depends on
   // partitions, QOS and nodes as well, and comparing the outcomes (below) is simpler than tracking
@@ -420,20 +411,25 @@ void Wishes::refuse(JobRecord& job, const std::vector<std::string>& problems) {
     scheduler_.tell(sched::Forget{.job = job.id, .returns = true});
   }
   const std::string message = joined(problems);
-  kube::JobStatus& wanted = job.wanted();
-  wanted.observed_generation = job.object->metadata.generation;
-  (void)job.set_condition(kube::kStalled, kube::ConditionStatus::kTrue, "Invalid", message,
-                          parts_.now);
+  job.wanted_unmarked().observed_generation = job.object->metadata.generation;
   // An event and a log line once, and not at each look at an unchanged job.
-  const bool changed = job.set_condition(kube::kAccepted, kube::ConditionStatus::kFalse, "Invalid",
-                                         message, parts_.now);
-  if (!changed && wanted.message == message) return;
-  wanted.state = kube::JobState::kPending;
-  wanted.reason = "NotAccepted";
-  wanted.message = message;
-  parts_.jobs.mark(job, WriteUrgency::kUrgent);
+  const bool changed = show_refused(job, "Invalid", message);
+  if (!changed && job.wanted().message == message) return;
+  parts_.jobs.change(job, WriteUrgency::kUrgent, [&](kube::JobStatus& wanted) {
+    wanted.state = kube::JobState::kPending;
+    wanted.reason = "NotAccepted";
+    wanted.message = message;
+  });
   parts_.report.log("job refused", job_fields(job, {{"message", message}}));
   tell_event(parts_.report, job, true, "Refused", message);
+}
+
+// Returns true if that has not been said before.
+bool Wishes::show_refused(JobRecord& job, const std::string& reason, const std::string& message) {
+  (void)parts_.jobs.set_condition(job, WriteUrgency::kUrgent, kube::kStalled,
+                                  kube::ConditionStatus::kTrue, reason, message);
+  return parts_.jobs.set_condition(job, WriteUrgency::kUrgent, kube::kAccepted,
+                                   kube::ConditionStatus::kFalse, reason, message);
 }
 
 // The scheduler does not know a job that was refused, so its end is decided here.
@@ -444,14 +440,10 @@ void Wishes::end_refused(JobRecord& job) {
                                // The count stays as it is: status_after() takes a different one for
                                // a requeue.
                                .restarts = static_cast<int>(job.wanted().restarts.value_or(0))};
-  StatusAfter after =
-      status_after(end, std::move(job.wanted()),
-                   {.now = parts_.now, .generation = job.object->metadata.generation});
-  job.wanted() = std::move(after.status);
+  parts_.jobs.apply(job, end, {.now = parts_.now, .generation = job.object->metadata.generation});
   job.accept_spec();
   // For those that wait for it.
   scheduler_.tell(sched::Forget{job.id});
-  parts_.jobs.mark(job, after.urgency);
   parts_.jobs.touch(job.uid);
   parts_.report.log("state", job_fields(job, {{"state", "Cancelled"}}));
 }
@@ -461,14 +453,8 @@ void Wishes::end_refused(JobRecord& job) {
 void Wishes::refuse_change(JobRecord& job, const std::vector<std::string>& problems,
                            std::string_view what_follows) {
   const std::string message = joined(problems) + std::string{what_follows};
-  job.wanted().observed_generation = job.object->metadata.generation;
-  (void)job.set_condition(kube::kStalled, kube::ConditionStatus::kTrue, "ChangeRefused", message,
-                          parts_.now);
-  if (!job.set_condition(kube::kAccepted, kube::ConditionStatus::kFalse, "ChangeRefused", message,
-                         parts_.now)) {
-    return;
-  }
-  parts_.jobs.mark(job, WriteUrgency::kUrgent);
+  job.wanted_unmarked().observed_generation = job.object->metadata.generation;
+  if (!show_refused(job, "ChangeRefused", message)) return;
   parts_.report.log("change refused", job_fields(job, {{"message", message}}));
   tell_event(parts_.report, job, true, "ChangeRefused", message);
 }
@@ -477,8 +463,8 @@ void Wishes::refuse_change(JobRecord& job, const std::vector<std::string>& probl
 void Wishes::show_partitions(JobRecord& job) {
   std::string names = partition_names(job.object->spec, parts_.policy.configuration());
   if (names == job.wanted().partition) return;
-  job.wanted().partition = std::move(names);
-  parts_.jobs.mark(job, WriteUrgency::kInforms);
+  parts_.jobs.change(job, WriteUrgency::kInforms,
+                     [&](auto& wanted) { wanted.partition = std::move(names); });
 }
 
 // Both are Accepted=True: a refusal of pods by the API server, such as by a quota, may be over
@@ -486,29 +472,28 @@ void Wishes::show_partitions(JobRecord& job) {
 void Wishes::show_accepted(JobRecord& job) {
   const bool warns = !job.pod_warning.empty();
   const std::int64_t generation = job.object->metadata.generation;
-  const auto judged = std::exchange(job.wanted().observed_generation, generation);
+  const auto judged = std::exchange(job.wanted_unmarked().observed_generation, generation);
   // Editors of a job look at it next. The first look at a job goes with the write of its number.
   const bool is_edit = judged && judged != generation;
-  if (is_edit && !job.is_allocated()) show_priority(job, scheduler_);
-  const kube::Conditions& conditions = job.wanted().conditions;
-  bool changed = false;
-  if (kube::find_condition(conditions, kube::kStalled) != nullptr) {
-    changed = job.set_condition(kube::kStalled, kube::ConditionStatus::kFalse, "Accepted",
-                                "the spec is in force", parts_.now);
+  if (is_edit && !job.is_allocated()) show_priority_unmarked(job, scheduler_);
+  if (is_edit) parts_.jobs.mark(job, WriteUrgency::kUrgent);
+  const auto show = [&](std::string_view type, kube::ConditionStatus value, const char* reason,
+                        std::string message) {
+    (void)parts_.jobs.set_condition(job, WriteUrgency::kInforms, type, value, reason,
+                                    std::move(message));
+  };
+  const auto has = [&](std::string_view type) {
+    return kube::find_condition(job.wanted().conditions, type) != nullptr;
+  };
+  if (has(kube::kStalled)) {
+    show(kube::kStalled, kube::ConditionStatus::kFalse, "Accepted", "the spec is in force");
   }
   // Until its first start; then the start says what it is waited for.
-  if (kube::find_condition(conditions, kube::kReady) == nullptr) {
-    changed = job.set_condition(kube::kReady, kube::ConditionStatus::kFalse, "Queued",
-                                "it has not been started yet", parts_.now) ||
-              changed;
+  if (!has(kube::kReady)) {
+    show(kube::kReady, kube::ConditionStatus::kFalse, "Queued", "it has not been started yet");
   }
-  if (!job.set_condition(kube::kAccepted, kube::ConditionStatus::kTrue,
-                         warns ? "AcceptedWithWarning" : "Accepted",
-                         "the job is in the queue" + remark_of(job), parts_.now) &&
-      !changed && !is_edit) {
-    return;
-  }
-  parts_.jobs.mark(job, is_edit ? WriteUrgency::kUrgent : WriteUrgency::kInforms);
+  show(kube::kAccepted, kube::ConditionStatus::kTrue, warns ? "AcceptedWithWarning" : "Accepted",
+       "the job is in the queue" + remark_of(job));
 }
 
 // The terms are stored with the number by which other jobs name the job, so that a leader that
@@ -516,7 +501,9 @@ void Wishes::show_accepted(JobRecord& job) {
 // A number that a name stands for is written after the job that has it: the next leader would give
 // that job another one.
 void Wishes::show_terms(JobRecord& job, const sched::Dependency& dependency) {
-  job.wanted().dependency = shown_terms(*job.object, dependency, job.wanted().dependency);
+  parts_.jobs.change(job, WriteUrgency::kUrgent, [&](auto& wanted) {
+    wanted.dependency = shown_terms(*job.object, dependency, wanted.dependency);
+  });
   for (const kube::DependencyStatus& term : job.wanted().dependency) {
     if (term.job_name.empty() || !term.job_id) continue;
     JobRecord* const named = parts_.jobs.peek(sched::JobId{*term.job_id});
@@ -524,7 +511,6 @@ void Wishes::show_terms(JobRecord& job, const sched::Dependency& dependency) {
     job.commit_after_ends.insert(named->id);
     parts_.jobs.mark(*named, WriteUrgency::kUrgent);
   }
-  parts_.jobs.mark(job, WriteUrgency::kUrgent);
 }
 
 // Keeps no copy of the request that the scheduler has.
@@ -539,54 +525,56 @@ void Wishes::submit(JobRecord& job, sched::JobRequest request, std::vector<sched
   job.request = std::make_shared<const sched::JobRequest>(std::move(request));
   // A Submit carries the suspension with it; it is not sent as an event of its own.
   job.told_suspend = job.request->suspend;
-  kube::JobStatus& wanted = job.wanted();
-  wanted.state = kube::JobState::kPending;
-  wanted.reason.clear();
-  wanted.message.clear();
-  // The counters that the spec was made with are not commands: a Job copied from another one, with
-  // requeueRequest: 3, asks for nothing.
-  if (!wanted.observed) {
+  parts_.jobs.change(job, WriteUrgency::kUrgent, [&](kube::JobStatus& wanted) {
+    wanted.state = kube::JobState::kPending;
+    wanted.reason.clear();
+    wanted.message.clear();
+    // The counters that the spec was made with are not commands: a Job copied from another one,
+    // with requeueRequest: 3, asks for nothing.
+    if (wanted.observed) return;
     wanted.observed = kube::JobObserved{job.object->spec.control.requeue_request.value_or(0),
                                         job.object->spec.control.release_request.value_or(0)};
-  }
+  });
   show_accepted(job);
-  parts_.jobs.mark(job, WriteUrgency::kUrgent);
   // The pods of an adopted gang exist already, so the API server has taken them.
   if (!job.is_adopted()) trials_.add(job.uid);
   parts_.report.log("job submitted", job_fields(job));
   scheduler_.tell(sched::Submit{*job.request, std::move(known)});
   share_request(job);
-  show_priority(job, scheduler_);
+  show_priority_unmarked(job, scheduler_);
 }
 
 // Sends everything in the spec that is a command rather than a property.
-//
-// Requests are counters (requeueRequest, releaseRequest): one that is higher than what was last
-// observed is a command that has not been carried out. The observed numbers are stored, so a new
-// leader repeats none.
 void Wishes::tell_commands(JobRecord& job) {
-  const kube::JobSpec& spec = job.object->spec;
+  const kube::JobControl& control = job.object->spec.control;
   // Once told, it is the scheduler's: a cancel cannot be taken back.
   if (must_end(job) && !job.told_cancel) {
     job.told_cancel = true;
     scheduler_.tell(sched::Cancel{job.id});
   }
   tell_suspension(job);
-  if (!job.wanted().observed) job.wanted().observed.emplace();
-  kube::JobObserved& observed = *job.wanted().observed;
-  if (const auto wish = spec.control.requeue_request.value_or(0); wish > observed.requeue_request) {
-    // Two requests between two looks are one: the counter says that there was a request, not how
-    // many.
-    observed.requeue_request = wish;
-    parts_.jobs.mark(job, WriteUrgency::kUrgent);
-    // Noted before it is sent, because the answer of the scheduler may arrive within the call.
+  if (!job.wanted().observed) job.wanted_unmarked().observed.emplace();
+  tell_requests(job, control.requeue_request.value_or(0), control.release_request.value_or(0));
+}
+
+// Requests are counters (requeueRequest, releaseRequest): one that is higher than what was last
+// observed is a command that has not been carried out. The observed numbers are stored, so a new
+// leader repeats none. Two requests between two looks are one: the counter says that there was a
+// request, not how many. Each is noted before it is sent, because the answer of the scheduler may
+// arrive within the call.
+void Wishes::tell_requests(JobRecord& job, std::int64_t requeue, std::int64_t release) {
+  if (requeue > job.wanted().observed->requeue_request) {
+    parts_.jobs.change(job, WriteUrgency::kUrgent,
+                       [&](auto& wanted) { wanted.observed->requeue_request = requeue; });
     scheduler_.tell(sched::Requeue{job.id});
   }
-  if (const auto wish = spec.control.release_request.value_or(0); wish > observed.release_request) {
-    observed.release_request = wish;
-    job.wanted().held.reset();
-    parts_.jobs.mark(job, WriteUrgency::kUrgent);
-    release_all(job);
+  if (release > job.wanted().observed->release_request) {
+    parts_.jobs.change(job, WriteUrgency::kUrgent, [&](kube::JobStatus& wanted) {
+      wanted.observed->release_request = release;
+      wanted.held.reset();
+    });
+    if (!job.task) return release_all(job);
+    scheduler_.tell(sched::Release{job.id});
   }
 }
 
@@ -637,8 +625,11 @@ bool Wishes::suspension_waits(JobRecord& job) {
     }
     const std::string message = kWaits + node + " " + why->message;
     // The node may change from look to look; the event is sent once for the whole wait.
-    const std::string before = std::exchange(job.wanted().message, message);
-    if (before != message) parts_.jobs.mark(job, WriteUrgency::kUrgent);
+    const std::string before = job.wanted().message;
+    if (before != message) {
+      parts_.jobs.change(job, WriteUrgency::kUrgent,
+                         [&](auto& wanted) { wanted.message = message; });
+    }
     if (!before.starts_with(kWaits)) {
       tell_event(parts_.report, job, true, "SuspensionWaits", message);
     }
@@ -653,8 +644,7 @@ void Wishes::suspension_waits_no_more(JobRecord& job) {
   // Recognized by its text: the message may have been written by an earlier leader, and any other
   // message must stay.
   if (!job.wanted().message.starts_with(kWaits)) return;
-  job.wanted().message.clear();
-  parts_.jobs.mark(job, WriteUrgency::kUrgent);
+  parts_.jobs.change(job, WriteUrgency::kUrgent, [](auto& wanted) { wanted.message.clear(); });
 }
 
 void Wishes::judge_waiting() {

@@ -3,6 +3,7 @@
 // refused.
 #pragma once
 
+#include <cstdint>
 #include <set>
 #include <string>
 #include <string_view>
@@ -61,6 +62,7 @@ class Wishes {
   void share_request(JobRecord& job);
   void submit(JobRecord& job, sched::JobRequest request, std::vector<sched::KnownJob> known);
   void end_refused(JobRecord& job);
+  bool show_refused(JobRecord& job, const std::string& reason, const std::string& message);
   void refuse_change(JobRecord& job, const std::vector<std::string>& problems,
                      std::string_view what_follows = "; the job goes on without this");
   void hold_rest(JobRecord& array, const std::vector<std::string>& problems);
@@ -69,6 +71,7 @@ class Wishes {
   void show_partitions(JobRecord& job);
   // Everything in the spec that is a command rather than a property. REQUIRES: it is submitted.
   void tell_commands(JobRecord& job);
+  void tell_requests(JobRecord& job, std::int64_t requeue, std::int64_t release);
   void tell_suspension(JobRecord& job);
   bool suspension_waits(JobRecord& job);
   void suspension_waits_no_more(JobRecord& job);

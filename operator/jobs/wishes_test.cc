@@ -236,7 +236,7 @@ TEST_F(WishesTest, AReleaseRequestEndsAHoldByTheSystemOnce) {
   JobRecord& job = submitted();
   // As an earlier leader stored it; the scheduler of this test knows of no hold and takes the
   // release all the same.
-  job.wanted().held = kube::JobHeld{"JobHoldMaxRequeue"};
+  job.wanted_unmarked().held = kube::JobHeld{"JobHoldMaxRequeue"};
   job.status.unmark();
   wishes.heed(see_changed(job, [](kube::JobSpec& spec) { spec.control.release_request = 1; }));
   EXPECT_EQ(events(), 1);
@@ -267,7 +267,7 @@ TEST_F(WishesTest, OnlyJobsThatWaitAreJudgedAgain) {
   JobRecord& ended = see(object("ended", 1));
   JobRecord& gone = see(object("gone", 1));
   for (JobRecord* job : {&waits, &ended, &gone}) wishes.heed(*job);
-  ended.wanted().state = kube::JobState::kCompleted;
+  ended.wanted_unmarked().state = kube::JobState::kCompleted;
   gone.deleted = true;
   (void)jobs.take_touched();
   wishes.judge_waiting();
@@ -312,7 +312,7 @@ TEST_F(WishesTest, ARefusedTrialSaysNothingOfAJobThatHasStarted) {
 // A user wants to look at a job's logs for longer than its time to live.
 TEST_F(WishesTest, AFinishedJobMayLiveLonger) {
   JobRecord& job = submitted();
-  job.wanted().state = kube::JobState::kCompleted;
+  job.wanted_unmarked().state = kube::JobState::kCompleted;
   JobRecord& again = see_changed(
       job, [](kube::JobSpec& spec) { spec.lifecycle.ttl_after_finished = std::chrono::hours{1}; });
   wishes.heed_finished(again);
@@ -324,7 +324,7 @@ TEST_F(WishesTest, AFinishedJobMayLiveLonger) {
 // Nothing would come of it, and an edit that is accepted without effect is worse than a refusal.
 TEST_F(WishesTest, AChangeThatNoJobCanMakeIsRefusedAlsoAfterItsEnd) {
   JobRecord& job = submitted();
-  job.wanted().state = kube::JobState::kCompleted;
+  job.wanted_unmarked().state = kube::JobState::kCompleted;
   JobRecord& again =
       see_changed(job, [](kube::JobSpec& spec) { spec.pod_policy = kube::PodPolicy::kPerTask; });
   wishes.heed_finished(again);

@@ -275,7 +275,7 @@ void ControlLoop::answered(IdsReserved&& outcome) {
   if (outcome.result.ok()) {
     take_answer(*outcome.result);
     auto* config = policy_.find_status<kube::SchedulerConfig>(outcome.result->metadata.name);
-    if (config != nullptr) config->wanted().next_job_id = outcome.end;
+    if (config != nullptr) config->wanted_unmarked().next_job_id = outcome.end;
     return;
   }
   ++counters_.write_failures;

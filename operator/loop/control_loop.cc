@@ -221,10 +221,7 @@ void ControlLoop::end_array(JobRecord& array) {
                                .reason = sched::Reason::kNone,
                                .exit_code = record.exit_code,
                                .restarts = static_cast<int>(array.wanted().restarts.value_or(0))};
-  StatusAfter after = status_after(end, std::move(array.wanted()),
-                                   {.now = now_, .generation = array.object->metadata.generation});
-  array.wanted() = std::move(after.status);
-  jobs_.mark(array, after.urgency);
+  jobs_.apply(array, end, {.now = now_, .generation = array.object->metadata.generation});
   report_.log("array ended", job_fields(array, {{"tasks", array.wanted().array->summary}}));
 }
 

@@ -74,7 +74,7 @@ class ControlLoop : private LoopBasis, private LoopParts {
     jobs_.for_each_unfinished([&](JobRecord& job) {
       const bool is_clean = job.status.exists() && !job.status.is_in_flight() &&
                             job.status.urgency() == WriteUrgency::kClean;
-      if (is_clean) action(job.uid, std::as_const(job).wanted());
+      if (is_clean) action(job.uid, job.wanted());
     });
   }
   // Does the same for timetables: action(node, spec).

@@ -251,8 +251,7 @@ void ControlLoop::show_trust() {
                         now_);
   }
   if (conditions == config->wanted().conditions) return;
-  config->wanted().conditions = std::move(conditions);
-  config->mark(WriteUrgency::kUrgent);
+  config->change(WriteUrgency::kUrgent).conditions = std::move(conditions);
 }
 
 // Where agents are not needed their pods say nothing. Before the restore not all is known: it looks
@@ -352,9 +351,7 @@ void ControlLoop::show_counts() {
   counters_.jobs_suspended = all.suspended;
   const auto show = [](auto& mirror, auto wanted) {
     // A status that says the same is not written again.
-    if (wanted == mirror.wanted()) return;
-    mirror.wanted() = std::move(wanted);
-    mirror.mark(WriteUrgency::kInforms);
+    if (wanted != mirror.wanted()) mirror.change(WriteUrgency::kInforms) = std::move(wanted);
   };
   for (const auto& partition : policy_.configuration().partitions) {
     auto* mirror = policy_.find_status<kube::Partition>(partition.name);

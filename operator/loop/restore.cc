@@ -231,8 +231,7 @@ void ControlLoop::number_anew(JobRecord& job) {
   const std::int64_t number = numbers_.first_unused();
   numbers_.restore(number + 1);
   jobs_.set_id(job, sched::JobId{number});
-  job.wanted().job_id = number;
-  jobs_.mark(job, WriteUrgency::kUrgent);
+  jobs_.change(job, WriteUrgency::kUrgent, [&](auto& wanted) { wanted.job_id = number; });
   report_.warn("number in use", job_fields(job));
 }
 
@@ -252,7 +251,7 @@ NodesByName ControlLoop::nodes_by_name() const {
 // spec may have changed since.
 std::optional<sched::JobFacts> ControlLoop::restored_job(JobRecord& job,
                                                          std::vector<sched::KnownJob>& known) {
-  const kube::JobStatus& status = job.wanted();
+  kube::JobStatus& status = job.wanted_unmarked();
   const base::Instant submit_time = status.submit_time.value_or(now_);
   JobVerdict verdict = job.task ? verdict_of_task(jobs_.array_of(job), job, submit_time)
                                 : translate_job(*job.object, *job.pod_template, job.id, submit_time,
@@ -276,7 +275,7 @@ std::optional<sched::JobFacts> ControlLoop::restored_job(JobRecord& job,
   Predecessors predecessors = find_predecessors(jobs_, job);
   request.dependency = std::move(predecessors.dependency);
   std::ranges::copy(predecessors.known, std::back_inserter(known));
-  job.wanted().dependency = shown_terms(*job.object, request.dependency, status.dependency);
+  status.dependency = shown_terms(*job.object, request.dependency, status.dependency);
   if (job.array) job.array->all = request.array->tasks;
   sched::JobFacts restored = sched::JobFacts::of(std::move(request));
   if (job.array) restored.array = restored_array(*job.array);
@@ -318,11 +317,11 @@ std::optional<sched::JobFacts> ControlLoop::restored_job(JobRecord& job,
 
 // The plan is made again. The stored one is written over unless the new one says the same.
 void ControlLoop::forget_plan(JobRecord& job) {
-  kube::JobStatus& wanted = job.wanted();
-  if (!wanted.expected_start_time) return;
-  wanted.expected_start_time.reset();
-  wanted.planned_nodes.clear();
-  jobs_.mark(job, WriteUrgency::kInforms);
+  if (!job.wanted().expected_start_time) return;
+  jobs_.change(job, WriteUrgency::kInforms, [](kube::JobStatus& wanted) {
+    wanted.expected_start_time.reset();
+    wanted.planned_nodes.clear();
+  });
 }
 
 // Fills in what a job with nodes has: its allocation, its times, whether it is ready, suspended or

@@ -305,7 +305,7 @@ void ManagedJobs::look(const std::string& uid, Managed& managed, Means& means, b
   if (object.metadata.deletion_timestamp || has_ended) {
     // It says nothing new. The status wanted before is void: another leader may have written the
     // end, and the API server refuses every status that takes an end back.
-    managed.status.wanted() = managed.status.stored();
+    managed.status.wanted_unmarked() = managed.status.stored();
     // The dependents of one that is being deleted are the garbage collector's.
     if (object.metadata.deletion_timestamp) return;
     if (managed.ended_since == base::kNever) managed.ended_since = now;
@@ -320,7 +320,8 @@ void ManagedJobs::look(const std::string& uid, Managed& managed, Means& means, b
   if (view.phase == Phase::kStopping) timers_.set_no_later(uid, now + kDeleteAgain);
   tell_refusal(managed, view);
   managed.is_passing = view.is_passing;
-  managed.status.wanted() = batch_status_after(object.spec, managed.status.stored(), view, now);
+  managed.status.wanted_unmarked() =
+      batch_status_after(object.spec, managed.status.stored(), view, now);
 }
 
 // Forgets Jobs that were made and deleted before any watch has shown them.

@@ -101,7 +101,7 @@ class ManagedJobsTest : public testing::Test {
     JobRecord record;
     record.key = kube::key_of(job.metadata);
     record.uid = job.metadata.uid;
-    record.status = StatusMirror<kube::Job>{job};
+    record.status = JobMirror{job};
     record.object = std::make_shared<const kube::Job>(job);
     PodSlot slot;
     slot.name = "train-0";

@@ -111,7 +111,7 @@ void PolicyBook::show_licenses(const sched::Licenses& in_use, base::Instant now)
     over += (over.empty() ? "" : ", ") + std::to_string(count) + " of license " + name +
             " are in use and there are " + std::to_string(total);
   }
-  auto& conditions = mirror->wanted().conditions;
+  kube::Conditions conditions = mirror->wanted().conditions;
   const kube::Condition* const before = kube::find_condition(conditions, kube::kLicensesExceeded);
   if (over.empty() && before == nullptr) return;
   kube::Condition condition{.type = std::string{kube::kLicensesExceeded}};
@@ -122,15 +122,14 @@ void PolicyBook::show_licenses(const sched::Licenses& in_use, base::Instant now)
                           : over + "; no job ends, and none gets any until enough are given back";
   condition.observed_generation = mirror->wanted().observed_generation;
   if (kube::set_condition(conditions, std::move(condition), now)) {
-    mirror->mark(WriteUrgency::kInforms);
+    mirror->change(WriteUrgency::kInforms).conditions = std::move(conditions);
   }
 }
 
 void PolicyBook::show_preempt_modes() {
   const auto show_mode = [](auto* mirror, sched::PreemptMode mode) {
     if (mirror == nullptr || mirror->wanted().preempt_mode == preempt_mode_of(mode)) return;
-    mirror->wanted().preempt_mode = preempt_mode_of(mode);
-    mirror->mark(WriteUrgency::kUrgent);
+    mirror->change(WriteUrgency::kUrgent).preempt_mode = preempt_mode_of(mode);
   };
   const sched::PreemptMode cluster = configuration_.cluster.preempt_mode;
   show_mode(find_status<kube::SchedulerConfig>(std::string{kube::kSchedulerConfigName}), cluster);
@@ -173,8 +172,7 @@ void PolicyBook::show(PolicyEntry<T>& entry, const SpecVerdict& verdict, base::I
   }
   const bool changed = kube::set_condition(wanted.conditions, std::move(condition), now);
   if (!changed && wanted == mirror.wanted()) return;
-  mirror.wanted() = std::move(wanted);
-  mirror.mark(only_informs ? WriteUrgency::kInforms : WriteUrgency::kUrgent);
+  mirror.change(only_informs ? WriteUrgency::kInforms : WriteUrgency::kUrgent) = std::move(wanted);
   // For the log, once for each refusal that is new: an unchanged one has returned above.
   if (!verdict.newest_in_force) {
     decided.refused.push_back(

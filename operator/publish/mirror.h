@@ -2,7 +2,7 @@
 // what should be stored, what is stored as far as it is known, and the one write that may be under
 // way between the two. The protocol is the same for all kinds:
 //
-//   1. A part of the operator changes `wanted` and marks how urgent that is.
+//   1. A part of the operator changes `wanted`, which marks how urgent that is.
 //   2. begin() when may_write: what is wanted then is what is written; a later change is marked
 //      again, and its turn comes when this write has been answered.
 //   3. answered(): stored, or a conflict (another writer was faster: what it stored is known now,
@@ -69,8 +69,15 @@ class Mirror {
 
   // --- what should be stored ---
   const Value& wanted() const { return wanted_ ? *wanted_ : *stored_; }
-  // To be marked. A reference is valid until settle(). Cost: a copy, after settle().
-  Value& wanted() {
+  // Marks it, and returns it to be changed. A reference is valid until settle(). Cost: a copy,
+  // after settle().
+  Value& change(WriteUrgency how) {
+    mark(how);
+    return wanted_unmarked();
+  }
+  // Does the same for a change that need not be written for itself: the next write brings it. Or
+  // the caller compares what is wanted with what is stored, and marks then.
+  Value& wanted_unmarked() {
     keep_wanted();
     return *wanted_;
   }
@@ -128,9 +135,7 @@ class Mirror {
 
   // --- the write ---
   bool is_in_flight() const { return attempts_.is_under_way(); }
-  bool may_write(base::Instant now) const {
-    return attempts_.may_begin(now) && has_target();
-  }
+  bool may_write(base::Instant now) const { return attempts_.may_begin(now) && has_target(); }
   // Returns when it may be written; kNever while a write is under way, or if there is no object to
   // write to: a watch will show that, too.
   base::Instant due() const { return has_target() ? attempts_.due() : base::kNever; }

@@ -30,8 +30,7 @@ kube::Qos qos(const std::string& version, int running, const std::string& uid = 
 // Wants 5 where 1 is stored, and has begun to write it.
 StatusMirror<kube::Qos> writing(WriteUrgency how = WriteUrgency::kCommit) {
   StatusMirror<kube::Qos> mirror{qos("7", 1)};
-  mirror.wanted().running = 5;
-  mirror.mark(how);
+  mirror.change(how).running = 5;
   EXPECT_TRUE(mirror.may_write(kMirrorAt));
   mirror.begin(kMirrorAt);
   return mirror;
@@ -55,8 +54,7 @@ TEST(Mirror, AWriteThatIsStoredEndsTheDifference) {
 // The write that was answered said 5; the difference to 6 is still marked, with its own urgency.
 TEST(Mirror, WhatChangesDuringAWriteIsWrittenAfterIt) {
   auto mirror = writing(WriteUrgency::kUrgent);
-  mirror.wanted().running = 6;
-  mirror.mark(WriteUrgency::kCommit);
+  mirror.change(WriteUrgency::kCommit).running = 6;
   EXPECT_EQ(mirror.answered(qos("8", 5), Error{}, kMirrorAt), WriteEnd::kStored);
   EXPECT_TRUE(mirror.is_uncommitted());
   EXPECT_TRUE(mirror.may_write(kMirrorAt));
@@ -208,14 +206,14 @@ TEST(Mirror, WhatIsStoredAsItIsWantedIsKeptOnce) {
   EXPECT_EQ(written.stored().running, 1);
   (void)written.answered(qos("8", 5), Error{}, kMirrorAt);
   written.settle();
-  EXPECT_EQ(&std::as_const(written).wanted(), &written.stored());
-  written.wanted().running = 6;
+  EXPECT_EQ(&written.wanted(), &written.stored());
+  written.wanted_unmarked().running = 6;
   EXPECT_EQ(written.stored().running, 5);
 
-  written.wanted().running = 5;
+  written.wanted_unmarked().running = 5;
   written.settle();
   written.know_stored(qos("8", 4).status);
-  EXPECT_EQ(std::as_const(written).wanted().running, 5);
+  EXPECT_EQ(written.wanted().running, 5);
 }
 
 // The rest between two writes that only inform counts from there. Other writes do not count, so

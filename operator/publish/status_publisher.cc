@@ -73,7 +73,7 @@ void show_failed_twins(const ArrayRecord& record, std::vector<kube::DependencySt
     std::vector<int> failed;
     bool some_wait = record.has_rest();
     for (const auto& [number, task] : record.tasks) {
-      const auto& terms = std::as_const(*task).wanted().dependency;
+      const auto& terms = task->wanted().dependency;
       if (task->is_final() || task->is_allocated() || i >= terms.size()) continue;
       if (terms[i].state == kube::DependencyState::kFailed) failed.push_back(number);
       some_wait = some_wait || terms[i].state == kube::DependencyState::kUnfulfilled;
@@ -424,7 +424,7 @@ PatchStatus<kube::Job> StatusPublisher::write(JobRecord& job, base::Instant now,
   JobRecord& whole = job.task ? jobs_.array_of(job) : job;
   if (whole.array && !has_stored_end(whole)) gather_tasks(whole, now);
   // Every write carries the term, so that the CRD refuses those of a leader that was replaced.
-  whole.wanted().term = term;
+  whole.wanted_unmarked().term = term;
   if (const auto& shown = whole.wanted().array; shown && whole.array) {
     whole.array->rest = rest_after(*shown, now);
   }
@@ -435,19 +435,20 @@ PatchStatus<kube::Job> StatusPublisher::write(JobRecord& job, base::Instant now,
 // yet, the stored one. A task that has ended becomes an outcome.
 void StatusPublisher::gather_tasks(JobRecord& array, base::Instant now) {
   ArrayRecord& record = *array.array;
-  show_failed_twins(record, array.wanted().dependency);
+  kube::JobStatus& wanted = array.wanted_unmarked();
+  show_failed_twins(record, wanted.dependency);
   const bool goes_on = array.submitted && !array.is_final();
   // Where each task is a job by itself, only its entry says why it waits.
   if (goes_on && !record.has_rest()) {
-    array.wanted().reason.clear();
-    array.wanted().message.clear();
+    wanted.reason.clear();
+    wanted.message.clear();
   }
-  kube::ArrayStatus& shown = array.wanted().array.emplace();
+  kube::ArrayStatus& shown = wanted.array.emplace();
   bool runs = false;
   std::size_t told = 0;
   for (const auto& [number, task] : record.tasks) {
     const bool is_said = may_say_now(*task, now);
-    const kube::JobStatus& status = is_said ? std::as_const(*task).wanted() : task->status.stored();
+    const kube::JobStatus& status = is_said ? task->wanted() : task->status.stored();
     if (is_said) {
       task->status.begin(now);
       record.in_flight[task->uid] = status;
@@ -459,7 +460,7 @@ void StatusPublisher::gather_tasks(JobRecord& array, base::Instant now) {
       if (status.allocation || status.starts.value_or(0) > 0) {
         shown.ended.push_back(kube::task_end(number, status));
       }
-    } else if (status.starts || (waits_for_itself(status, array.wanted()) && ++told < kWaitsTold)) {
+    } else if (status.starts || (waits_for_itself(status, wanted) && ++told < kWaitsTold)) {
       shown.tasks.push_back(kube::task_entry(number, status));
       runs = runs || status.allocation;
       shown.counts.running += status.allocation ? 1 : 0;
@@ -481,9 +482,9 @@ void StatusPublisher::gather_tasks(JobRecord& array, base::Instant now) {
   shown.counts.cancelled = record.outcomes.count(kube::TaskOutcome::kCancelled);
   shown.counts.waiting = record.all.size() - record.outcomes.ended() - shown.counts.running;
   shown.summary = kube::array_summary(shown.counts);
-  if (record.outcomes.ended() > 0) array.wanted().exit_code = record.exit_code;
+  if (record.outcomes.ended() > 0) wanted.exit_code = record.exit_code;
   if (!goes_on) return;
-  array.wanted().state = runs ? kube::JobState::kRunning : kube::JobState::kPending;
+  wanted.state = runs ? kube::JobState::kRunning : kube::JobState::kPending;
 }
 
 // A new leader learns from its scheduler why each job waits, which mostly is what its predecessor

@@ -32,8 +32,7 @@ struct StatusPublisherTest : testing::Test {
   }
   // Changes the wanted status of the job, and says how urgent that is.
   void mark(JobRecord& job, WriteUrgency how, const std::string& message) {
-    job.wanted().message = message;
-    jobs.mark(job, how);
+    jobs.change(job, how, [&](auto& wanted) { wanted.message = message; });
   }
   // Returns "a:status b:ending": which statuses are written, as what.
   static std::string text(const std::vector<Effect>& effects) {
@@ -155,13 +154,13 @@ TEST_F(StatusPublisherTest, ALargeArrayIsWrittenAsSeldomAsItsSizeAllows) {
 TEST_F(StatusPublisherTest, AnEndingWaitsForTheClaimOfItsPreemptor) {
   JobRecord& victim = job("a-victim", 1, 0);
   JobRecord& preemptor = job("b-preemptor", 2, 0);
-  victim.wanted().allocation.emplace();
-  victim.wanted().ending.emplace();
+  victim.wanted_unmarked().allocation.emplace();
+  victim.wanted_unmarked().ending.emplace();
   // As Decisions::on(End) sets it. The victim comes first by name, so the order of the lines is due
   // to the rule alone.
   victim.start.commit_after = preemptor.id;
   mark(victim, WriteUrgency::kCommit, "");
-  preemptor.wanted().claim.emplace();
+  preemptor.wanted_unmarked().claim.emplace();
   mark(preemptor, WriteUrgency::kCommit, "");
   EXPECT_EQ(due(), "b-preemptor:claim");
   EXPECT_EQ(due(), "");
@@ -175,13 +174,13 @@ TEST_F(StatusPublisherTest, ANumberIsWrittenBeforeWhatNamesIt) {
   JobRecord& named = job("named", 0, 0);
   jobs.set_id(named, sched::JobId{7});
   JobRecord& waits = job("awaits", 1, 0);
-  kube::DependencyStatus& term = waits.wanted().dependency.emplace_back();
+  kube::DependencyStatus& term = waits.wanted_unmarked().dependency.emplace_back();
   term.job_name = "named";
   term.job_id = 7;
   waits.commit_after_ends.insert(named.id);
   mark(waits, WriteUrgency::kUrgent, "");
   EXPECT_EQ(due(), "");
-  named.wanted().job_id = 7;
+  named.wanted_unmarked().job_id = 7;
   mark(named, WriteUrgency::kUrgent, "");
   EXPECT_EQ(due(), "named:status");
   EXPECT_EQ(due(), "");
@@ -208,16 +207,16 @@ struct ThrottledArrayTest : StatusPublisherTest {
     array.request = std::make_shared<const sched::JobRequest>(request);
     // As Decisions does it.
     JobRecord& preempted = *jobs.find("sweep/0");
-    preempted.wanted().ending.emplace();
+    preempted.wanted_unmarked().ending.emplace();
     preempted.start.commit_after = preemptor.id;
     array.array->ends_for.insert(preemptor.id);
     mark(preempted, WriteUrgency::kCommit, "");
     JobRecord& next = jobs.make_task(array, 1, nullptr);
-    next.wanted().starts = 1;
-    next.wanted().job_id = 2;
-    next.wanted().allocation.emplace();
+    next.wanted_unmarked().starts = 1;
+    next.wanted_unmarked().job_id = 2;
+    next.wanted_unmarked().allocation.emplace();
     mark(next, WriteUrgency::kCommit, "");
-    preemptor.wanted().claim.emplace();
+    preemptor.wanted_unmarked().claim.emplace();
     mark(preemptor, WriteUrgency::kCommit, "");
   }
   // Returns which tasks have nodes in the status of the array that is wanted.
@@ -244,7 +243,8 @@ TEST_F(ThrottledArrayTest, WhatStartsInThePlaceOfAPreemptedTaskIsWrittenWithItsE
 
 // Each of the two writes would wait for the other one.
 TEST_F(ThrottledArrayTest, TheStartComesFirstIfThePreemptorWaitsForIt) {
-  preemptor.wanted().dependency.push_back({.type = kube::DependencyType::kAfter, .job_id = 1});
+  preemptor.wanted_unmarked().dependency.push_back(
+      {.type = kube::DependencyType::kAfter, .job_id = 1});
   preemptor.commit_after_ends.insert(sched::JobId{1});
   EXPECT_EQ(due(), "sweep:start");
   EXPECT_EQ(tasks_with_nodes(), "01");
@@ -262,17 +262,18 @@ TEST_F(ThrottledArrayTest, TheStartComesFirstIfThePreemptorWaitsForIt) {
 // the claim of another preemptor, and that for the start here.
 TEST_F(ThrottledArrayTest, TheStartComesFirstIfThePreemptorWaitsForItByWayOfOthers) {
   JobRecord& between = job("between", 10, 0);
-  between.wanted().starts = 1;
-  between.wanted().allocation.emplace();
-  between.wanted().ending.emplace();
+  between.wanted_unmarked().starts = 1;
+  between.wanted_unmarked().allocation.emplace();
+  between.wanted_unmarked().ending.emplace();
   mark(between, WriteUrgency::kCommit, "");
   JobRecord& other = job("urgent-too", 11, 0);
-  other.wanted().claim.emplace();
+  other.wanted_unmarked().claim.emplace();
   mark(other, WriteUrgency::kCommit, "");
   between.start.commit_after = other.id;
-  preemptor.wanted().dependency.push_back({.type = kube::DependencyType::kAfter, .job_id = 10});
+  preemptor.wanted_unmarked().dependency.push_back(
+      {.type = kube::DependencyType::kAfter, .job_id = 10});
   preemptor.commit_after_ends.insert(between.id);
-  other.wanted().dependency.push_back({.type = kube::DependencyType::kAfter, .job_id = 1});
+  other.wanted_unmarked().dependency.push_back({.type = kube::DependencyType::kAfter, .job_id = 1});
   other.commit_after_ends.insert(sched::JobId{1});
   // Two of the circle may go first.
   EXPECT_EQ(due(), "between:ending");
@@ -335,16 +336,17 @@ TEST_F(StatusPublisherTest, NamesTheCommitPointByWhatItWrites) {
     return text;
   };
   EXPECT_EQ(written("waits again"), "a:requeued");
-  a.wanted().claim.emplace();
+  a.wanted_unmarked().claim.emplace();
   EXPECT_EQ(written("preempts"), "a:claim");
-  a.wanted().claim.reset();
-  a.wanted().allocation.emplace();
+  a.wanted_unmarked().claim.reset();
+  a.wanted_unmarked().allocation.emplace();
   EXPECT_EQ(written("starts"), "a:start");
-  a.set_condition(kube::kReady, kube::ConditionStatus::kTrue, "Settled", "", now);
+  (void)jobs.set_condition(a, WriteUrgency::kCommit, kube::kReady, kube::ConditionStatus::kTrue,
+                           "Settled", "");
   EXPECT_EQ(written("runs"), "a:ready");
-  a.wanted().ending.emplace();
+  a.wanted_unmarked().ending.emplace();
   EXPECT_EQ(written("ends"), "a:ending");
-  a.wanted().state = kube::JobState::kCompleted;
+  a.wanted_unmarked().state = kube::JobState::kCompleted;
   EXPECT_EQ(written("has ended"), "a:final");
 }
 
@@ -352,8 +354,8 @@ TEST_F(StatusPublisherTest, NamesTheCommitPointByWhatItWrites) {
 // its nodes with it.
 TEST_F(StatusPublisherTest, AnEndingDoesNotWaitForAJobThatIsGone) {
   JobRecord& victim = job("victim", 1, 0);
-  victim.wanted().allocation.emplace();
-  victim.wanted().ending.emplace();
+  victim.wanted_unmarked().allocation.emplace();
+  victim.wanted_unmarked().ending.emplace();
   // No job has that number.
   victim.start.commit_after = sched::JobId{99};
   mark(victim, WriteUrgency::kCommit, "");
@@ -431,8 +433,7 @@ TEST_F(StatusPublisherTest, WritesTheStatusesOfPoliciesToo) {
   answer.metadata.resource_version = "2";
   EXPECT_EQ(mirror.answered(answer, base::Error{}, now), WriteEnd::kStored);
 
-  mirror.wanted().running = 1;
-  mirror.mark(WriteUrgency::kInforms);
+  mirror.change(WriteUrgency::kInforms).running = 1;
   EXPECT_TRUE(statuses.due(now, kTerm, kRoom).empty());
   EXPECT_TRUE(statuses.due_informing_policies(now).empty()) << "there is no budget yet";
   now += seconds{1};
@@ -492,8 +493,8 @@ TEST_F(StatusPublisherTest, ReadinessForWhichNothingWaitsInforms) {
   budget.restore(now);
   const auto ready = [this](const char* name, bool late) {
     JobRecord& one = *jobs.find(name);
-    one.wanted().allocation.emplace();
-    one.wanted().conditions.push_back(
+    one.wanted_unmarked().allocation.emplace();
+    one.wanted_unmarked().conditions.push_back(
         {.type = std::string{kube::kReady}, .status = kube::ConditionStatus::kTrue});
     if (late) one.start.late_readiness = now;
     jobs.mark(one, late ? WriteUrgency::kInforms : WriteUrgency::kCommit);
@@ -512,7 +513,7 @@ TEST_F(StatusPublisherTest, ReadinessForWhichNothingWaitsInforms) {
   EXPECT_EQ(due_informing(), "a:ready b:ready");
   // One ends before it is its turn: that is one write.
   JobRecord& ending = *jobs.find("c");
-  ending.wanted().ending.emplace();
+  ending.wanted_unmarked().ending.emplace();
   mark(ending, WriteUrgency::kCommit, "it ends");
   EXPECT_EQ(due(), "c:ending");
   // It has waited for long (GangRunner).

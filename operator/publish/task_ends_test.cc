@@ -35,7 +35,7 @@ class TaskEndsTest : public ::testing::Test {
     kube::Job object;
     object.metadata.resource_version = version;
     object.status.array = std::move(shown);
-    array_.status = StatusMirror<kube::Job>{object};
+    array_.status = JobMirror{object};
     return tasks;
   }
   void recorded(std::int64_t version) {

@@ -50,7 +50,7 @@ void TimetablePublisher::forget(const std::string& node) {
 void TimetablePublisher::want(const sched::NodePlan& plan, const std::string& node,
                               const ListedJobs& jobs) {
   Table& table = tables_[node];
-  table.mirror.wanted() = encode_plan(plan, node, jobs);
+  table.mirror.wanted_unmarked() = encode_plan(plan, node, jobs);
   table.is_planned = true;
   const auto is_left_out = [&](const sched::NodeTimetableEntry& entry) { return !jobs(entry.job); };
   table.whole.reset();
@@ -68,7 +68,7 @@ void TimetablePublisher::leave_out(const std::string& node, const std::string& j
   const auto found = tables_.find(node);
   if (found == tables_.end() || !found->second.is_planned) return;
   TimetableMirror& mirror = found->second.mirror;
-  mirror.wanted() = without_job(mirror.wanted(), job_uid);
+  mirror.wanted_unmarked() = without_job(mirror.wanted(), job_uid);
   compare(node, found->second);
 }
 
@@ -77,7 +77,7 @@ void TimetablePublisher::leave_out(const std::string& node, const std::string& j
 void TimetablePublisher::replace_pod(const std::string& node, const Successor& successor) {
   const auto found = tables_.find(node);
   if (found == tables_.end() || !found->second.is_planned) return;
-  for (kube::TimetablePod& pod : found->second.mirror.wanted().pods) {
+  for (kube::TimetablePod& pod : found->second.mirror.wanted_unmarked().pods) {
     const bool is_it = pod.job_uid == successor.job_uid && pod.name == successor.before;
     if (is_it) pod.name = successor.after;
   }
@@ -129,7 +129,7 @@ void TimetablePublisher::ensure(const std::string& node, base::Duration slice, b
   if (table.mirror.exists()) return;
   if (!table.is_planned) {
     table.is_planned = true;
-    kube::NodeTimetableSpec& wanted = table.mirror.wanted();
+    kube::NodeTimetableSpec& wanted = table.mirror.wanted_unmarked();
     wanted.as_of = now;
     wanted.timetable.slice = slice;
     wanted.timetable.cycle = {{}};

@@ -35,8 +35,7 @@ void UsageKeeper::take(base::Instant now, const sched::Scheduler& scheduler,
   // A job that has nodes again is listed for its present run.
   for (const sched::JobCharged& job : usage.jobs) ended_.erase(job.job);
   for (const auto& [job, charged] : ended_) usage.jobs.push_back({job, charged});
-  mirror_.wanted() = encode_usage(usage, now);
-  mirror_.mark(WriteUrgency::kUrgent);
+  mirror_.change(WriteUrgency::kUrgent) = encode_usage(usage, now);
   has_news_ = false;
   rests_until_ =
       // A large record is written less often, so that its bytes per second stay bounded.
