@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "simulation/ledger_terms.h"
 #include "simulation/paths.h"
 
 namespace simulation {
@@ -62,10 +63,10 @@ void Ledger::restored(Time as_of) {
   restored_at_ = now_;
   std::erase_if(unsliced_, [&](const auto& each) { return each.second > as_of; });
   for (const auto& [uid, facts] : jobs_) {
-    if (!facts.task) undone_[uid] = facts.job.metadata.name;
+    if (have_ended_well(facts)) fates_[title_of(facts.job)].insert("AfterOK");
   }
-  jobs_.clear();
-  arrays_.clear();
+  const std::map<std::string, JobFacts> jobs_before = std::exchange(jobs_, {});
+  const std::map<std::string, ArrayFacts> arrays_before = std::exchange(arrays_, {});
   questions_.clear();
   batch_.clear();
   pods_.clear();
@@ -87,6 +88,16 @@ void Ledger::restored(Time as_of) {
   }
   // The leader of before may write from now on: that is not of the backup.
   look();
+  // What is no longer stored was deleted, to an operator that had known it.
+  for (const auto& [uid, facts] : jobs_before) {
+    if (!facts.task && !jobs_.contains(uid))
+      fates_[facts.job.metadata.name].merge(fate_of_deleted());
+  }
+  for (const auto& [uid, array] : arrays_before) {
+    if (jobs_.contains(uid)) continue;
+    const std::string& name = jobs_before.at(uid).job.metadata.name;
+    for (const int task : array.tasks) fates_[title_of(name, task)].merge(fate_of_deleted());
+  }
 }
 
 // A success that only a kubegang Job had is no longer known. A batch Job's status keeps its

@@ -249,6 +249,7 @@ class Ledger final : public ProgramObserver {
   static void forget_times(JobFacts& facts);
   void on_left_nodes(JobFacts& facts, const kube::JobStatus& last);
   void on_ending(const JobFacts& facts);
+  bool have_ended_well(const JobFacts& facts);
   void on_final(const JobFacts& facts);
   void check_observed(const kube::Job& job);
   void check_times(const JobFacts& facts);
@@ -287,6 +288,7 @@ class Ledger final : public ProgramObserver {
   void check_devices(const JobFacts& facts);
   void check_pod_devices(const kube::Job& job, const nlohmann::json& pod);
   void note_fate(const kube::Job& job);
+  void note_fate_of_gone(const std::string& uid, const std::string& title);
   void check_dependency(const JobFacts& facts);
   void sample_starts(std::vector<Node>& nodes);
   void sample_idle();
@@ -366,7 +368,6 @@ class Ledger final : public ProgramObserver {
   std::set<std::string> started_on_;  // nodes of starts since the last sample
   std::set<std::string> ended_by_user_, deleted_by_user_, requeued_by_user_;
   std::map<std::string, std::set<std::string>> fates_;  // by name, of all Jobs that had it
-  std::map<std::string, std::string> undone_;  // names of Jobs by UID: a restore took them away
   std::set<std::string> suffered_;
   std::set<std::string> lost_pods_;
   std::set<std::string> ran_;  // pods whose program was started, by UID

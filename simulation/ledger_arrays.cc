@@ -87,10 +87,15 @@ void Ledger::on_array(kube::Job job) {
 void Ledger::on_array_gone(const kube::Job& job) {
   const auto array = arrays_.find(job.metadata.uid);
   if (array == arrays_.end()) return;
+  bool all_succeeded = true;
   for (const int task : array->second.tasks) {
-    fates_[title_of(job.metadata.name, task)].insert({"After", "AfterAny", "AfterNotOK"});
-    jobs_.erase(control::record_key(job.metadata.uid, task));
+    const std::string key = control::record_key(job.metadata.uid, task);
+    const std::string title = title_of(job.metadata.name, task);
+    note_fate_of_gone(key, title);
+    all_succeeded = all_succeeded && fates_[title].contains("AfterOK");
+    jobs_.erase(key);
   }
+  if (all_succeeded) fates_[job.metadata.name].insert("AfterOK");
   arrays_.erase(array);
 }
 

@@ -68,7 +68,7 @@ void Ledger::on_job_gone(const kube::Job& job) {
     find("lost", "job " + name + " was deleted by no user");
   }
   jobs_went_ = true;
-  fates_[job.metadata.name].insert({"After", "AfterAny", "AfterNotOK"});
+  note_fate_of_gone(job.metadata.uid, job.metadata.name);
   jobs_.erase(job.metadata.uid);
 }
 
@@ -77,7 +77,6 @@ void Ledger::on_version(const std::string& uid, kube::Job job) {
   const std::string name = title_of(name_of(job), control::task_in(uid));
   // The version before stays in `before`: all rules below compare the two.
   const auto [entry, fresh] = jobs_.try_emplace(uid);
-  undone_.erase(uid);
   JobFacts& facts = entry->second;
   facts.task = control::task_in(uid);
   if (const kube::OwnerReference* owner = batch_owner(job)) {
@@ -177,30 +176,33 @@ void Ledger::check_held(const JobFacts& facts) {
     find("held", "job " + title_of(facts.job) + " starts, its user holds it");
 }
 
+// Returns true if all programs of the last start have ended well; where pods follow one another, of
+// all starts. A job that no longer has an allocation is judged by its plan.
+bool Ledger::have_ended_well(const JobFacts& facts) {
+  const kube::Job& job = facts.job;
+  if (job.spec.completions) {
+    return pods_that_ended_well(job) >= static_cast<std::size_t>(*job.spec.completions);
+  }
+  const JobPlan* planned = plan_of_job(job);
+  const std::size_t tasks = job.status.allocation ? pods_at_once(job, *job.status.allocation)
+                            : planned == nullptr  ? 1
+                                                  : static_cast<std::size_t>(planned->nodes);
+  return succeeded_[job.metadata.uid][job.status.starts.value_or(0)].size() >= tasks;
+}
+
 // Checks a verdict at the instant at which it is stored: the state that a job is said to have ended
 // in is what its programs did.
 //
-// 1. Completed: as many different tasks have ended well in this start as the job has pods. A job
-//    that no longer has an allocation is judged by its plan, and one whose pods follow one another
-//    by all of its starts.
+// 1. Completed: as many different tasks have ended well as the job has pods.
 // 2. Cancelled: a user asked for it, or preemption cancels its victims.
 // 3. For the others see ledger_verdicts.cc.
 void Ledger::on_final(const JobFacts& facts) {
   const kube::Job& job = facts.job;
   const std::string name = title_of(name_of(job), facts.task);
-  const std::int64_t start = job.status.starts.value_or(0);
   if (facts.task) return check_task_end(facts);
   if (job.spec.array) return;  // check_array_end()
-  const JobPlan* planned = plan_of_job(job);
   ++tally_.looked["verdict at the end"];
-  const std::size_t tasks = job.status.allocation ? pods_at_once(job, *job.status.allocation)
-                            : planned == nullptr  ? 1
-                                                  : static_cast<std::size_t>(planned->nodes);
-  const bool were_completed =
-      job.spec.completions
-          ? pods_that_ended_well(job) >= static_cast<std::size_t>(*job.spec.completions)
-          : succeeded_[job.metadata.uid][start].size() >= tasks;
-  if (job.status.state == kube::JobState::kCompleted && !were_completed) {
+  if (job.status.state == kube::JobState::kCompleted && !have_ended_well(facts)) {
     find("verdict", "job " + name + " is Completed, but not all of its programs were");
   }
   check_failure(facts);

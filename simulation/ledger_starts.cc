@@ -129,8 +129,16 @@ void Ledger::note_fate(const kube::Job& job) {
   fate.insert({"After", "AfterAny", succeeded ? "AfterOK" : "AfterNotOK"});
 }
 
-// A job starts for the first time only when what it waits for is stored of another one. To an
-// operator that knew it, a job that a restore of etcd took away was deleted.
+// A job, or a task of an array, is no longer stored. To an operator that had heard of the ends of
+// its programs it may have succeeded, although that was never stored.
+void Ledger::note_fate_of_gone(const std::string& uid, const std::string& title) {
+  std::set<std::string>& fate = fates_[title];
+  fate.merge(fate_of_deleted());
+  const auto known = jobs_.find(uid);
+  if (known != jobs_.end() && have_ended_well(known->second)) fate.insert("AfterOK");
+}
+
+// A job starts for the first time only when what it waits for is stored of another one.
 void Ledger::check_dependency(const JobFacts& facts) {
   const auto& dependency = facts.job.spec.dependency;
   if (!dependency || facts.job.status.starts.value_or(0) != 1) return;
@@ -147,10 +155,7 @@ void Ledger::check_dependency(const JobFacts& facts) {
       continue;  // the array has no such task
     }
     const std::set<std::string>& fate = fates_[title_of(term.job_name, task)];
-    const bool is_undone = std::any_of(undone_.begin(), undone_.end(), [&](const auto& one) {
-      return one.second == term.job_name;
-    });
-    if (fate.contains(kind) || (is_undone && kind != "AfterOK")) continue;
+    if (fate.contains(kind)) continue;
     find("dependency", "job " + title_of(facts.job) + " starts before the " + kind + " of job " +
                            title_of(term.job_name, task));
   }

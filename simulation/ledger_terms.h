@@ -54,6 +54,11 @@ inline std::string title_of(const kube::Job& job) {
   return title_of(job.metadata.name, control::task_in(job.metadata.uid));
 }
 
+// Returns the terms that a job fulfills that was deleted before it had ended.
+inline std::set<std::string> fate_of_deleted() {
+  return {"After", "AfterAny", "AfterNotOK"};
+}
+
 // Parses a list of indexes of pods ("0,2-3"); empty if it is malformed.
 inline std::set<int> indexes_in(std::string_view text) {
   constexpr int kIndexMax = 99'999;
