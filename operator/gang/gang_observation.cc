@@ -468,7 +468,11 @@ void SlotPod::look_at_times() {
   // Sidecars that a webhook has added run where the containers run.
   has_init_left = !has_started && init_done < pod->spec.init_containers.size();
   // The clock of its node may be behind: nothing of it ran before it was created.
-  if (first_started) first_started = std::max(first_started, pod->metadata.creation_timestamp);
+  const std::optional<Instant> created = pod->metadata.creation_timestamp;
+  if (first_started && created && *first_started < *created) {
+    clock_behind = *created - *first_started;
+    first_started = created;
+  }
   // A pod that has ended needs no time to settle.
   if (is_finished) newest_start.reset();
   runs = runs && !is_finished;

@@ -100,6 +100,8 @@ struct SlotPod {
   // First start and last end of its containers, init containers too.
   std::optional<base::Instant> first_started;
   std::optional<base::Instant> last_finished;
+  // By how much the clock of its node was behind, at least, when it started.
+  base::Duration clock_behind{0};
   // The job's usage, as its launcher reported it at its end.
   std::shared_ptr<const kube::JobUsage> usage;
 

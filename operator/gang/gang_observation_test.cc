@@ -364,7 +364,9 @@ TEST_F(GangObservationTest, KnowsWhetherAPodIsInAnInitContainer) {
 TEST_F(GangObservationTest, RunsNoSoonerThanItsPodWasCreated) {
   running("a", kSeen - seconds{17});
   pod("a").metadata.creation_timestamp = kSeen - seconds{2};
-  EXPECT_EQ(SlotPod{std::make_shared<const kube::Pod>(pod("a"))}.first_started, kSeen - seconds{2});
+  const SlotPod a{std::make_shared<const kube::Pod>(pod("a"))};
+  EXPECT_EQ(a.first_started, kSeen - seconds{2});
+  EXPECT_EQ(a.clock_behind, seconds{15});
   running("b", kSeen - seconds{1});
   pod("b").metadata.creation_timestamp = kSeen - seconds{2};
   EXPECT_EQ(SlotPod{std::make_shared<const kube::Pod>(pod("b"))}.first_started, kSeen - seconds{1});

@@ -179,7 +179,8 @@ void GangRunner::end_adopted(JobRecord& job, const GangObservation& seen) {
 // Applies the time limit to a gang that is not ready: a program that works in an init container
 // gets no more time than any other. Returns true if the gang must end.
 bool GangRunner::is_out_of_time(JobRecord& job) {
-  const auto life = life_before_ready(job, parts_.now);
+  if (!parts_.ends_by_time) return false;
+  const auto life = life_before_ready(job, parts_.now, true);
   const auto view = life ? scheduler_.view(job.id) : std::nullopt;
   // A suspended job never times out, also while it waits for a row after its resume.
   if (!view || !view->time_limit || view->ending || view->facts->user_suspended) return false;

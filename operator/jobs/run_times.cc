@@ -30,6 +30,17 @@ bool is_known_to_readers(const JobRecord& job, const sched::JobView& view, base:
   return same == stored;
 }
 
+// The longest time of a pod that has ended; nullopt if there is none.
+std::optional<LifeBeforeReady> life_of_ended(const JobRecord& job, base::Instant now) {
+  base::Duration longest{0};
+  for (const SlotPod& one : job.start.slot_pods) {
+    if (one.runs || !one.first_started || !one.last_finished) continue;
+    longest = std::max(longest, *one.last_finished + one.clock_behind - *one.first_started);
+  }
+  if (longest == base::Duration{0}) return std::nullopt;
+  return LifeBeforeReady{now - longest, now};
+}
+
 }  // namespace
 
 void show_times_unmarked(JobRecord& job, const SchedulerDriver& scheduler, base::Instant now) {
@@ -50,13 +61,18 @@ void show_times_unmarked(JobRecord& job, const SchedulerDriver& scheduler, base:
 
 // kubelet writes startedAt and finishedAt by the clock of its node, in whole seconds, and two nodes
 // may disagree. By the operator's clock it is no more than the time since its nodes were allocated.
-std::optional<LifeBeforeReady> life_before_ready(const JobRecord& job, base::Instant now) {
+// If that clock cannot be trusted, which may be hours off, what counts is how long a pod ran that
+// has ended, by its node's clock.
+std::optional<LifeBeforeReady> life_before_ready(const JobRecord& job, base::Instant now,
+                                                 bool is_trusted) {
   if (kube::is_true(job.wanted().conditions, kube::kReady)) return std::nullopt;
+  if (!is_trusted) return life_of_ended(job, now);
   std::optional<base::Instant> first, last;
   bool runs = false;
   for (const SlotPod& one : job.start.slot_pods) {
     if (one.first_started) first = std::min(first.value_or(*one.first_started), *one.first_started);
-    last = std::max(last, one.last_finished);
+    if (one.last_finished)
+      last = std::max(last, std::optional{*one.last_finished + one.clock_behind});
     runs = runs || one.runs;
   }
   if (!first) return std::nullopt;
@@ -67,17 +83,14 @@ std::optional<LifeBeforeReady> life_before_ready(const JobRecord& job, base::Ins
 }
 
 void tell_life_before_ready(const JobRecord& job, SchedulerDriver& scheduler, base::Instant now) {
-  // A clock that cannot be trusted may be hours off.
-  if (!scheduler.ends_by_time()) return;
-  const auto life = life_before_ready(job, now);
+  const auto life = life_before_ready(job, now, scheduler.ends_by_time());
   const auto view = life ? scheduler.view(job.id) : std::nullopt;
   if (!view || life->ran() <= view->run_time) return;
   scheduler.tell(sched::JobRan{job.id, life->ran() - view->run_time});
 }
 
 void note_life_before_ready(JobRecord& job, SchedulerDriver& scheduler, base::Instant now) {
-  if (!scheduler.ends_by_time()) return;
-  const auto life = life_before_ready(job, now);
+  const auto life = life_before_ready(job, now, scheduler.ends_by_time());
   if (!life) return;
   job.wanted_unmarked().start_time = life->began;
   job.wanted_unmarked().run_time = kube::RunTime{life->ran(), life->ended};

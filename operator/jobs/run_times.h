@@ -17,12 +17,14 @@ void show_times_unmarked(JobRecord& job, const SchedulerDriver& scheduler, base:
 
 // For how long a job that is not ready has run: from its first container of any kind, init
 // containers too, as Slurm counts from the launch, to the last, or to now if one runs. nullopt if
-// none has run, or the job is ready.
+// none has run, or the job is ready. `is_trusted`: by a wall clock that can be trusted; else only
+// pods that have ended count.
 struct LifeBeforeReady {
   base::Instant began, ended;
   base::Duration ran() const { return ended - began; }
 };
-std::optional<LifeBeforeReady> life_before_ready(const JobRecord& job, base::Instant now);
+std::optional<LifeBeforeReady> life_before_ready(const JobRecord& job, base::Instant now,
+                                                 bool is_trusted);
 // Reports that time to the scheduler, which adds it to the run time for time limit and usage, as
 // far as it was not reported before, by the leader before or at the last look.
 void tell_life_before_ready(const JobRecord& job, SchedulerDriver& scheduler, base::Instant now);

@@ -168,6 +168,43 @@ TEST_F(RunTimesTest, FollowTheAllocation) {
   EXPECT_TRUE(is_marked());
 }
 
+// The clock of its node is 20 s behind, so what ended after 9 s seems to have ended before its pod
+// was created.
+TEST_F(RunTimesTest, OfAPodThatEndedCountThoughTheClockOfItsNodeIsBehind) {
+  JobRecord& job = started(object("train", 1));
+  now += seconds{12};
+  kube::Pod pod = pod_of(job, 0, now);
+  pod.metadata.creation_timestamp = now - seconds{10};
+  pod.status.phase = kube::PodPhase::kSucceeded;
+  pod.status.container_statuses[0].state = {
+      .terminated = kube::ContainerTerminated{
+          .exit_code = 0, .started_at = now - seconds{30}, .finished_at = now - seconds{21}}};
+  show(job, pod);
+  note_life_before_ready(job, scheduler, now);
+  EXPECT_EQ(job.wanted().run_time, (kube::RunTime{seconds{9}, now - seconds{1}}));
+}
+
+// A leader whose clock is an hour off finds a pod that ran for 9 s and has ended, and another one
+// that runs. What its node says of the first is sure; of the second only that it has begun.
+TEST_F(RunTimesTest, OfPodsThatHaveEndedCountThoughTheClockCannotBeTrusted) {
+  JobRecord& job = started();
+  const base::Instant by_node = now - std::chrono::hours{1};
+  kube::Pod first = pod_of(job, 0, by_node);
+  kube::ContainerState& state = first.status.container_statuses[0].state;
+  state = {.terminated = kube::ContainerTerminated{
+               .exit_code = 0, .started_at = by_node, .finished_at = by_node + seconds{9}}};
+  first.status.phase = kube::PodPhase::kSucceeded;
+  show(job, pod_of(job, 1, by_node - minutes{5}));
+  scheduler.end_nothing_by_time();
+  note_life_before_ready(job, scheduler, now);
+  EXPECT_FALSE(job.wanted().run_time.has_value()) << "none has ended";
+  show(job, first);
+  note_life_before_ready(job, scheduler, now);
+  EXPECT_EQ(job.wanted().run_time, (kube::RunTime{seconds{9}, now}));
+  EXPECT_EQ(job.wanted().start_time, now - seconds{9});
+  EXPECT_EQ(scheduler.view(job.id)->run_time, seconds{9});
+}
+
 // Times shown at a commit point mark nothing by themselves: the caller writes them with the rest.
 TEST_F(RunTimesTest, ShowTimesMarksNothing) {
   JobRecord& job = ready();
