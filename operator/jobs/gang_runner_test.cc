@@ -338,6 +338,21 @@ TEST_F(GangRunnerTest, AJobThatWaitsForARowIsNotOutOfTime) {
   EXPECT_EQ(asked(), "template-read") << "for pod 1";
 }
 
+// Its first pod runs, the second one is to come. A clock that is off says nothing about how long.
+TEST_F(GangRunnerTest, AJobThatIsNotReadyIsNotOutOfTimeByAClockThatCannotBeTrusted) {
+  kube::Job limited = object("train", 2);
+  limited.spec.schedule.time_limit = minutes{1};
+  JobRecord& job = started(limited);
+  show(job, pod_of(job, 0, now));
+  ends_by_time = false;
+  now += minutes{2};
+  gangs.run(job);
+  EXPECT_FALSE(job.wanted().ending.has_value());
+  ends_by_time = true;
+  gangs.run(job);
+  EXPECT_TRUE(job.wanted().ending.has_value());
+}
+
 // Since when a container has failed to start is remembered, and forgotten when it starts.
 TEST_F(GangRunnerTest, AContainerThatCannotStartHasAMinute) {
   JobRecord& job = started(object("train", 1));
