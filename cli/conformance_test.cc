@@ -418,6 +418,27 @@ TEST(Attribution, NoQuirkExplainsTooMuch) {
   }
 }
 
+// The page about differences says of each quirk how many recordings show it: two by name, and the
+// number of the others.
+TEST(Attribution, IsWhatThePageAboutDifferencesSays) {
+  std::map<std::string, Names> recordings;  // by quirk
+  for (const auto& [recording, names] : attribution()) {
+    for (const std::string& name : names) recordings[name].insert(recording);
+  }
+  const base::Result<std::string> page =
+      read_file(KUBEGANG_SOURCE_DIR "/docs/design/differences.md", kScenarioBytesMax);
+  ASSERT_TRUE(page.ok());
+  for (const auto& [quirk, all] : recordings) {
+    std::string said = *all.begin();
+    if (all.size() > 1) said += ", " + *std::next(all.begin());
+    if (all.size() > 2) said += " and " + std::to_string(all.size() - 2) + " more";
+    const std::size_t row = page->find("\n| `" + quirk + "` |");
+    ASSERT_NE(row, std::string::npos) << quirk;
+    const std::size_t end = page->find('\n', row + 1);
+    EXPECT_THAT(page->substr(row, end - row), testing::EndsWith("| " + said + " |"));
+  }
+}
+
 // An entry for a recording that was renamed would excuse nothing, and be there forever.
 TEST(KnownDifferences, AreRecordingsThatExist) {
   const std::vector<std::string> names = recording_names();

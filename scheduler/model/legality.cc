@@ -125,8 +125,8 @@ class Check {
     ranges(here, p);
   }
 
-  // C9, for the cluster's mode and for that of each QOS. Slurm 22.05 accepts it (recorded), so a
-  // slurm.conf only gets a warning.
+  // C9, for the cluster's mode and for that of each QOS. Slurm 22.05 accepts it (recorded), so
+  // what is played as Slurm only gets a warning.
   void no_suspending_by_qos(const Where& here) {
     if (all_.cluster.select != SelectType::kLinear) return;
     if (all_.cluster.quirks.linear_suspends_by_qos) {
