@@ -79,14 +79,15 @@ JobBook::Seen JobBook::observe(const Changes<kube::Job>& changes) {
 }
 
 // An older generation than the known one comes from a watch that lags behind the answer to a write:
-// only its status is looked at.
+// only its status is looked at. In a newer version it is what a restore of etcd has brought back.
 void JobBook::on_job(const std::shared_ptr<const kube::Job>& object, Seen& seen) {
   const std::string& uid = object->metadata.uid;
   JobRecord* known = find(uid);
   if (known == nullptr) return on_new_job(object, seen);
   JobRecord& job = *known;
   // Only a new generation must be judged: a change of metadata or status alone raises none.
-  if (object->metadata.generation >= job.object->metadata.generation) {
+  if (object->metadata.generation >= job.object->metadata.generation ||
+      is_newer_version(object->metadata.resource_version, job.object->metadata.resource_version)) {
     job.judge_again =
         job.judge_again || object->metadata.generation != job.object->metadata.generation;
     job.take_object(object);

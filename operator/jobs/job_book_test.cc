@@ -350,6 +350,13 @@ TEST_F(JobBookTest, OnlyANewerSpecIsJudged) {
   EXPECT_EQ(job.object->spec.partitions, std::vector<std::string>{"newer"});
   EXPECT_TRUE(job.judge_again);
   EXPECT_EQ(book.take_touched(), std::vector<std::string>{"uid-one"});
+  // A restore of etcd has taken the edit back.
+  job.judge_again = false;
+  kube::Job restored = job_object("one", "4");
+  restored.metadata.generation = 2;
+  see({restored});
+  EXPECT_TRUE(job.object->spec.partitions.empty());
+  EXPECT_TRUE(job.judge_again);
 }
 
 // The informer has a change of its template, which no job may change. The Job's own
