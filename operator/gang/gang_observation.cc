@@ -419,6 +419,7 @@ void SlotPod::remember(const SlotPod& known) {
   if (known.uid != uid) return;
   seen = known.seen;
   seen_running = known.seen_running;
+  seen_started = known.seen_started;
   if (known.deletion_came_first) deletion_came_first = known.deletion_came_first;
 }
 
@@ -505,6 +506,7 @@ SlotPod SlotPod::without_object() const {
   missing.deletion_came_first = deletion_came_first;
   missing.usage = usage;
   missing.seen_running = seen_running;
+  missing.seen_started = seen_started;
   missing.seen = seen;
   return missing;
 }

@@ -94,8 +94,9 @@ struct SlotPod {
   // and may be frozen.
   bool is_calm = false;
   std::optional<base::Instant> newest_start;  // of those that run
-  // When this leader first saw all of them run, and the pod, by its own clock.
+  // When this leader first saw all of them run, one that had begun, and the pod, by its own clock.
   std::optional<base::Instant> seen_running;
+  std::optional<base::Instant> seen_started;
   std::optional<base::Instant> seen;
   // First start and last end of its containers, init containers too.
   std::optional<base::Instant> first_started;

@@ -412,6 +412,7 @@ void GangRunner::note_successes(JobRecord& job) const {
 GangObservation GangRunner::look_at_pods(JobRecord& job) {
   for (SlotPod& one : job.start.slot_pods) {
     if (one.pod != nullptr && !one.seen) one.seen = parts_.now;
+    if (one.first_started && !one.seen_started) one.seen_started = parts_.now;
     if (one.newest_start && one.has_started && !one.seen_running) one.seen_running = parts_.now;
   }
   GangView view{.slots = job.start.slots,

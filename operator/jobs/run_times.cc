@@ -70,7 +70,11 @@ std::optional<LifeBeforeReady> life_before_ready(const JobRecord& job, base::Ins
   std::optional<base::Instant> first, last;
   bool runs = false;
   for (const SlotPod& one : job.start.slot_pods) {
-    if (one.first_started) first = std::min(first.value_or(*one.first_started), *one.first_started);
+    if (one.first_started) {
+      // Where the node's clock is ahead it seems to begin later than it was seen.
+      const auto began = std::min(*one.first_started, one.seen_started.value_or(now));
+      first = std::min(first.value_or(began), began);
+    }
     if (one.last_finished)
       last = std::max(last, std::optional{*one.last_finished + one.clock_behind});
     runs = runs || one.runs;

@@ -184,6 +184,17 @@ TEST_F(RunTimesTest, OfAPodThatEndedCountThoughTheClockOfItsNodeIsBehind) {
   EXPECT_EQ(job.wanted().run_time, (kube::RunTime{seconds{9}, now - seconds{1}}));
 }
 
+// Their nodes' clocks, or those of all other machines, are 22 s ahead of this one: a container
+// seems to begin in the future.
+TEST_F(RunTimesTest, CountFromWhenAPodWasSeenToRunIfTheClockOfItsNodeIsAhead) {
+  JobRecord& job = started();
+  show(job, pod_of(job, 0, now + seconds{22}));
+  gangs.run(job);
+  now += seconds{5};
+  tell_life_before_ready(job, scheduler, now);
+  EXPECT_EQ(scheduler.view(job.id)->run_time, seconds{5});
+}
+
 // A leader whose clock is an hour off finds a pod that ran for 9 s and has ended, and another one
 // that runs. What its node says of the first is sure; of the second only that it has begun.
 TEST_F(RunTimesTest, OfPodsThatHaveEndedCountThoughTheClockCannotBeTrusted) {
