@@ -255,13 +255,18 @@ void Ledger::check_task_end(const JobFacts& facts) {
   ++tally_.looked["task at the end"];
   const kube::JobState state = *facts.job.status.state;
   if (state == kube::JobState::kCompleted) {
-    if (succeeded_[key][last].size() < pods) {
+    const bool was_restored = restored_at_ >= Time{0};
+    // A restore of etcd takes back starts of which the leader knows the ends.
+    const bool ended_well = std::ranges::any_of(succeeded_[key], [&](const auto& one) {
+      return (one.first == last || (was_restored && one.first > last)) && one.second.size() >= pods;
+    });
+    if (!ended_well) {
       find("verdict", "task " + title + " has succeeded, but not all of its programs have");
     }
-    const bool may_repeat = restored_at_ >= Time{0} || requeued_by_user_.contains(title) ||
-                            requeued_by_user_.contains(name);
-    for (const auto& [start, ended_well] : succeeded_[key]) {
-      if (start == last || ended_well.size() < pods || may_repeat) continue;
+    const bool may_repeat =
+        was_restored || requeued_by_user_.contains(title) || requeued_by_user_.contains(name);
+    for (const auto& [start, pods_done] : succeeded_[key]) {
+      if (start == last || pods_done.size() < pods || may_repeat) continue;
       if (starts_[key][start].lost || endings_.contains({key, start})) continue;
       find("task once", "task " + title + " has succeeded in its starts " + std::to_string(start) +
                             " and " + std::to_string(last));

@@ -25,9 +25,9 @@ void Ledger::end_untold(const Program& program) {
   facts_of(program).lost = true;
 }
 
+// It may have ended before, which no leader may have seen.
 void Ledger::pod_lost(const Program& program) {
-  lost_pods_.insert(program.name);
-  facts_of(program).lost = true;
+  forget_success({program.name, program.job_uid, program.start, program.task, now_});
 }
 
 // The Node object goes within `lasts`, and pods that were placed there until then are lost.
