@@ -88,7 +88,7 @@ void Ledger::restored(Time as_of) {
   }
   // The leader of before may write from now on: that is not of the backup.
   look();
-  // What is no longer stored was deleted, to an operator that had known it.
+  // A job that is no longer stored was deleted, to an operator that had known it.
   for (const auto& [uid, facts] : jobs_before) {
     if (!facts.task && !jobs_.contains(uid))
       fates_[facts.job.metadata.name].merge(fate_of_deleted());

@@ -338,7 +338,7 @@ TEST_F(GangRunnerTest, AJobThatWaitsForARowIsNotOutOfTime) {
   EXPECT_EQ(asked(), "template-read") << "for pod 1";
 }
 
-// Its first pod runs, the second one is to come. A clock that is off says nothing about how long.
+// The first of two pods runs. A clock that is off says nothing about how long.
 TEST_F(GangRunnerTest, AJobThatIsNotReadyIsNotOutOfTimeByAClockThatCannotBeTrusted) {
   kube::Job limited = object("train", 2);
   limited.spec.schedule.time_limit = minutes{1};
