@@ -100,7 +100,7 @@ void BackfillPass::begun(const Job& job) {
 void BackfillPass::taken(const Allocation& nodes, base::Instant until) {
   if (!plan_ || stepping_ || plan_->configuration != cluster_.configuration_version()) return;
   const NodeSet ranks = ranks_of(cluster_, nodes);
-  if (plan_->calendar.promised(ranks, plan_->now, until)) plan_->is_wrong = true;
+  if (plan_->calendar.kept_from(std::nullopt, ranks, plan_->now, until)) plan_->is_wrong = true;
 }
 
 // Appends the next records of the queue that the pass has not come to. Returns false if there are
@@ -372,7 +372,8 @@ Lookahead::Answer BackfillPass::ask(const Try& tried, const NodeSet& nodes,
                               .nodes = nodes,
                               .now_only = tried.now_only,
                               .until = until,
-                              .by_standing = equal_requests_start_alike()});
+                              .by_standing = equal_requests_start_alike(),
+                              .claimed = plan_->claimed ? &*plan_->claimed : nullptr});
 }
 
 // Returns true if a record from the next one on may start now. Promises only become more in a pass,
@@ -413,9 +414,7 @@ bool BackfillPass::can_start(Startable::Kind& kind, base::Instant now) {
   const base::Instant end = plan.now + limit + base::Duration{1};
   const Try tried{.job = *kind.job, .partition = kind.partition, .limit = limit, .now_only = true};
   if (kind.nodes && !plan.calendar.kept_from(who(tried), *kind.nodes, plan.now, end)) return true;
-  const NodeSet& open = open_nodes(tried, now);
-  usable_.assign_and(open, lookahead_.could_ever_use(tried.job, tried.partition));
-  plan.sweep.begin(who(tried), usable_, limit);
+  begin_sweep(tried, now);
   const NodeSet& nodes = plan.sweep.at(plan.now);
   if (plan.sweep.count() < node_counts(cluster_, *tried.job.request, tried.partition).min) {
     return false;
@@ -430,19 +429,21 @@ bool BackfillPass::preempt_mode_is_set() const {
   return cluster_.parameters().gang || cluster_.parameters().preempt_mode != PreemptMode::kOff;
 }
 
-// Returns the nodes of the partition that are up, not another user's, and have not just refused the
-// job; for whom they are kept when is another matter. Valid until the next call.
-const NodeSet& BackfillPass::open_nodes(const Try& tried, base::Instant now) {
-  if (!std::exchange(plan_->has_claims, true)) plan_->calendar.read_claims(plan_->now);
-  NodeSet& nodes = open_;
-  nodes.assign_and(groups_.up(), cluster_.partition(tried.partition).nodes);
-  const NodeUsage& usage = books_.usage();
-  usage.restrict_to_user(tried.job, usage.owns_nodes(tried.job, tried.partition), nodes);
+// Begins the sweep over the nodes that the job may use: whom they are kept for, and when, is the
+// calendar's to say. Nodes that have just refused the job are not promised to it: they would stay
+// idle until it may try them again.
+void BackfillPass::begin_sweep(const Try& tried, base::Instant now) {
+  Plan& plan = *plan_;
+  if (!std::exchange(plan.has_claims, true)) plan.calendar.read_claims(plan.now);
   if (now < tried.job.retry.nodes_until) {
-    plan_->valid_until = std::min(plan_->valid_until, tried.job.retry.nodes_until);
+    plan.valid_until = std::min(plan.valid_until, tried.job.retry.nodes_until);
   }
-  usage.leave_out_refusing(tried.job, now, nodes);
-  return nodes;
+  plan.sweep.begin(who(tried),
+                   lookahead_.placement().open_nodes(tried.job, tried.partition, now, groups_.up()),
+                   tried.limit);
+  plan.claimed.reset();
+  // No victims end for nodes on which the job would have to be over soon.
+  if (!books_.claimants().empty()) plan.claimed = plan.calendar.claimed_from(who(tried), plan.end);
 }
 
 // Returns the first start from then on for which the job's licenses are free; nullopt if there is
@@ -478,9 +479,8 @@ bool BackfillPass::place(const Try& tried, base::Instant now) {
   const bool any_required = !request.required_nodes.empty();
   const NodeSet required = any_required ? cluster_.named(request.required_nodes) : NodeSet{};
   const int nodes_min = node_counts(cluster_, request, tried.partition).min;
-  usable_.assign_and(open_nodes(tried, now), lookahead_.could_ever_use(tried.job, tried.partition));
+  begin_sweep(tried, now);
   NodeCalendar::Sweep& sweep = plan.sweep;
-  sweep.begin(who(tried), usable_, tried.limit);
   Ripe ripe{lookahead_.room(tried.job, tried.partition)};
   bool counted = !cluster_.parameters().quirks.tests_count_with_nodes;
   std::optional<base::Instant> from = plan.now;
@@ -516,11 +516,6 @@ bool BackfillPass::place(const Try& tried, base::Instant now) {
       const Started started = start_now(tried, nodes, now);
       if (started == Started::kYes || started == Started::kSkipped) return goes_on();
       ripe.forget();
-      if (started == Started::kNotThere) {
-        usable_ -= plan.calendar.claimed_from(who(tried), plan.end);
-        sweep.begin(who(tried), usable_, tried.limit);
-        continue;
-      }
       later.reset();
       if (tried.job.claim) start = std::max(start, plan.calendar.victims_end(tried.job));
     }
@@ -556,7 +551,9 @@ BackfillPass::Started BackfillPass::start_now(const Try& tried, const NodeSet& n
   // The real books from here on: StartAttempt asks about now, and a start changes them.
   lookahead_.release();
   // Only nodes that are free of promises, or the start would delay a job ahead (R8.2).
-  const Availability::View view{nodes, nodes.count_and(cluster_.partition(tried.partition).nodes)};
+  const Availability::View view{.nodes = nodes,
+                                .in_partition = nodes.count(),
+                                .claimed = plan_->claimed ? &*plan_->claimed : nullptr};
   StartAttempt::Answer answer = attempt_.run(job, tried.partition, view, now);
   plan_->valid_until = std::min(plan_->valid_until, answer.valid_until);
   if (auto* const fits = std::get_if<Fits>(&answer.verdict)) {
@@ -579,11 +576,6 @@ BackfillPass::Started BackfillPass::start_now(const Try& tried, const NodeSet& n
     return Started::kYes;
   }
   if (auto* const needs = std::get_if<NeedsVictims>(&answer.verdict)) {
-    // No victims end for nodes on which the job would have to be over soon.
-    const NodeSet claimed = plan_->calendar.claimed_from(who(tried), plan_->end);
-    if (claimed.intersects(ranks_of(cluster_, needs->allocation))) {
-      return Started::kNotThere;
-    }
     // The job falls through to a promise of these nodes, so that jobs behind do not take them while
     // the victims end (8.1 i).
     if (!job.waits_for_victims(now)) {

@@ -107,6 +107,7 @@ class BackfillPass {
     NodeCalendar calendar;
     bool has_claims = false;              // in the calendar, as they are now
     NodeCalendar::Sweep sweep;            // of the record that is tried
+    std::optional<NodeSet> claimed;       // Lookahead::Question, likewise
     std::optional<LicensePlan> licenses;  // with bf_licenses
     base::Instant end;
     std::vector<Record> records;  // first those that the pass has come to
@@ -161,10 +162,10 @@ class BackfillPass {
   bool place(const Try& tried, base::Instant now);
   NodeCalendar::Who who(const Try& tried) const;
   bool preempt_mode_is_set() const;
-  const NodeSet& open_nodes(const Try& tried, base::Instant now);
+  void begin_sweep(const Try& tried, base::Instant now);
   std::optional<base::Instant> with_licenses(const Try& tried,
                                              std::optional<base::Instant> from) const;
-  enum class Started { kYes, kNo, kNotThere, kSkipped };
+  enum class Started { kYes, kNo, kSkipped };
   Started start_now(const Try& tried, const NodeSet& nodes, base::Instant now);
   void limit_to_promises(const Try& tried, Fits& fits) const;
   bool promise(const Try& tried, const NodeSet& nodes, base::Instant start);
@@ -186,7 +187,6 @@ class BackfillPass {
   StartAttempt attempt_;
   Lookahead lookahead_;
   std::optional<Plan> plan_;
-  NodeSet open_, usable_;    // of the record that is tried
   std::set<JobId> planned_;  // jobs with a reported plan; some no longer have one
   bool tells_plans_ = true;
   bool stepping_ = false;  // what happens is the pass's own doing

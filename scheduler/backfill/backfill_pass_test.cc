@@ -116,6 +116,18 @@ TEST_F(BackfillPassTest, AJobOfTooLowAPriorityGetsNoPromise) {
   EXPECT_EQ(after_pass(1), "1 waits, 2 runs c, 3 runs d");
 }
 
+// A start of 1 has just failed on a, where it may try again at 90. Nothing stays idle for it until
+// then, and the next pass is due.
+TEST_F(BackfillPassTest, NodesThatRefusedAJobAreNotPromisedToIt) {
+  begin();
+  submit_three();
+  Job& refused = *world_->books.find(JobId{1});
+  refused.retry.nodes = {world_->cluster.find_node("a").value()};
+  refused.retry.nodes_until = at(90);
+  EXPECT_EQ(after_pass(1), "1 waits, 2 runs c, 3 runs d");
+  EXPECT_EQ(pass_->passed_until(), at(90));
+}
+
 // Nor does one that has not waited for long enough.
 TEST_F(BackfillPassTest, AJobThatIsTooYoungGetsNoPromise) {
   begin({.min_age_reserve = std::chrono::hours{1}});

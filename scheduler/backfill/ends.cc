@@ -22,15 +22,11 @@ bool Ends::go_to(base::Instant now) {
 
 // Returns false with gang, or in a partition whose jobs are stacked: a core can be taken there and
 // yet be offered.
-bool Ends::counts_cores() {
-  const std::uint64_t version = cluster_.configuration_version();
-  if (std::exchange(counts_cores_of_, version) != version) {
-    counts_cores_ = !cluster_.parameters().gang &&
-                    std::ranges::all_of(cluster_.partitions(), [&](PartitionIndex partition) {
-                      return cluster_.partition(partition).max_share <= 1;
-                    });
-  }
-  return counts_cores_;
+bool Ends::counts_cores() const {
+  return !cluster_.parameters().gang &&
+         std::ranges::all_of(cluster_.partitions(), [&](PartitionIndex partition) {
+           return cluster_.partition(partition).max_share <= 1;
+         });
 }
 
 // The turns say when the job will have run for its limit. Four things override that, in this order:
@@ -67,18 +63,8 @@ base::Instant Ends::guess_overdue(const End& end) const {
   return std::max(guess, now_ + kShortestTime);
 }
 
-// Finds the job's end. Where jobs take turns the expected end may be another one than when the ends
-// were read, and in books that are not read yet the job may be missing; then all are looked
-// through.
 std::optional<std::size_t> Ends::find(const Job& job) const {
-  auto found = ends_.end();
-  if (!cluster_.parameters().gang) {
-    const End wanted{.at = expected_end(job), .order = job.table_order, .job = &job};
-    found = std::ranges::lower_bound(ends_, wanted, ends_before);
-  }
-  if (found == ends_.end() || found->job != &job) {
-    found = std::ranges::find(ends_, &job, &End::job);
-  }
+  const auto found = std::ranges::find(ends_, &job, &End::job);
   if (found == ends_.end()) return std::nullopt;
   return static_cast<std::size_t>(found - ends_.begin());
 }

@@ -4,8 +4,8 @@
 // They are read from the allocated jobs when they are first asked for after a change.
 //
 // Threads: none. Cost: read() O(allocated jobs × log); add() O(ends) in moves; expected_end() and
-// guess() O(1), and where jobs take turns what Turns::expected_end() costs; find() O(log
-// ends), and where jobs take turns O(ends).
+// guess() O(1), and where jobs take turns what Turns::expected_end() costs; find() O(ends);
+// counts_cores() O(partitions).
 #pragma once
 
 #include <chrono>
@@ -86,7 +86,7 @@ class Ends {
   }
   // Returns true if no two jobs share a core, so that the free cores of a node are its cores
   // without those of its jobs.
-  bool counts_cores();
+  bool counts_cores() const;
 
  private:
   static CoresAndMemory freed_on(const Job& job, const NodeAllocation& use);
@@ -102,8 +102,6 @@ class Ends {
   std::uint64_t books_version_ = 0;  // that they are of; 0 = of none yet
   std::vector<End> ends_;
   std::vector<CoresAndMemory> free_;
-  bool counts_cores_ = false;
-  std::uint64_t counts_cores_of_ = 0;  // the configuration
 };
 
 }  // namespace sched

@@ -22,6 +22,8 @@ struct Lookahead::Search {
   const Question& question;
   const Needs& needs;
   const SharingStatus& sharing;
+  const NodeSet* nodes = &question.nodes;
+  NodeSet unclaimed{};               // with victims, if some are claimed
   OpenRoom* room = nullptr;          // null = nothing is known without the selector
   const Victims* victims = nullptr;  // taken away from the beginning; null = there are none
   bool is_future = false;
@@ -114,7 +116,7 @@ OpenRoom* Lookahead::room_for(PartitionIndex partition, const NodeNeeds& needs, 
 // Returns the first number of ends with which the job may fit; nullopt if it is more than `most`.
 std::optional<OpenRoom::Enough> Lookahead::enough_room(const Search& search, std::size_t most) {
   if (search.room == nullptr) return OpenRoom::Enough{};
-  return search.room->first_enough(search.question.nodes, search.needs, most);
+  return search.room->first_enough(*search.nodes, search.needs, most);
 }
 
 // Returns false if the job may preempt none. The room counts victims as if they stayed.
@@ -122,6 +124,10 @@ bool Lookahead::take_victims(Search& search) {
   const Question& question = search.question;
   search.victims = victims_.of(question.job, question.partition, question.by_standing);
   if (search.victims == nullptr) return false;
+  if (question.claimed != nullptr) {
+    search.unclaimed = question.nodes - *question.claimed;
+    search.nodes = &search.unclaimed;
+  }
   const std::vector<Ends::End>& ends = ends_.all();
   for (std::size_t i = 0; i < ends.size(); ++i) {
     if (search.victims->contains(i) &&
@@ -167,15 +173,15 @@ Lookahead::Answer Lookahead::after_now(Search& search) {
 // use.
 Lookahead::Answer Lookahead::after_ends(Search& search, std::size_t from) {
   const std::vector<Ends::End>& ends = ends_.all();
-  const Question& question = search.question;
+  const std::optional<base::Instant> until = search.question.until;
   std::vector<std::size_t> gone;  // with each end that matters
   bool is_cut = false;
   // Returns true if there are `count` ends that matter.
   const auto are_there = [&](std::size_t count) {
     for (; gone.size() < count && from < ends.size() && !is_cut; ++from) {
       if (search.victims != nullptr && search.victims->contains(from)) continue;
-      if (!has_node_in(cluster_, ends[from].job->allocation, question.nodes)) continue;
-      is_cut = question.until && ends[from].at > *question.until;
+      if (!has_node_in(cluster_, ends[from].job->allocation, *search.nodes)) continue;
+      is_cut = until && ends[from].at > *until;
       if (!is_cut) gone.push_back(from + 1);
     }
     return gone.size() >= count;
@@ -205,7 +211,7 @@ Lookahead::Answer Lookahead::after_ends(Search& search, std::size_t from) {
 // Quirks::ends_come_in_batches.
 Lookahead::Answer Lookahead::after_batches(Search& search) {
   const std::optional<base::Instant> until = search.question.until;
-  EndBatches batches{cluster_, ends_, search.question.nodes, search.victims};
+  EndBatches batches{cluster_, ends_, *search.nodes, search.victims};
   while (const std::optional<std::size_t> gone = batches.next()) {
     const base::Instant start = ends_.after(*gone);
     if (until && start > *until) return {.kind = Kind::kLater};
@@ -223,7 +229,7 @@ Lookahead::Answer Lookahead::after_batches(Search& search) {
 std::optional<Lookahead::Answer> Lookahead::ask(const Search& search,
                                                 const OpenRoom::Enough& enough,
                                                 base::Instant start) {
-  const NodeSet& nodes = search.question.nodes;
+  const NodeSet& nodes = *search.nodes;
   if (enough.count == 0 || !search.room->counts_all()) {
     return ask_selector(search, books_without_.first(enough.gone, search.victims), nodes, start);
   }
@@ -295,12 +301,9 @@ bool Lookahead::has_room(const Search& search, const NodeAllocation& use,
 bool Lookahead::is_gone_by(const Search& search, const Job& allocated, base::Instant start) const {
   // The job's pods leave soon, but not at this instant.
   if (allocated.completing()) return start > ends_.now();
-  const std::optional<std::size_t> end = ends_.find(allocated);
-  if (!end) return false;
-  if (search.victims != nullptr && search.victims->contains(*end)) {
-    return search.victims->must_end(*end);
-  }
-  return start > ends_.now() && ends_.guess(ends_.all()[*end]) <= start;
+  const auto end = search.victims != nullptr ? ends_.find(allocated) : std::nullopt;
+  if (end && search.victims->contains(*end)) return search.victims->must_end(*end);
+  return start > ends_.now() && ends_.guess(allocated) <= start;
 }
 
 }  // namespace sched

@@ -81,6 +81,8 @@ class Lookahead {
     // A start after this instant is of no use; nullopt = any is.
     std::optional<base::Instant> until;
     bool by_standing = false;  // VictimFinder::of()
+    // It preempts no jobs for these; null = there are none.
+    const NodeSet* claimed = nullptr;
     // The question of sched/builtin (8.3): no job is preempted, and the job shares its nodes as it
     // may, without a try to have them alone.
     bool estimates_only = false;
@@ -100,10 +102,8 @@ class Lookahead {
   // others. Valid until the books change.
   OpenRoom* room(const Job& job, PartitionIndex partition);
 
-  // Returns nodes of the partition that fit the job's shape and constraint, until the next call.
-  const NodeSet& could_ever_use(const Job& job, PartitionIndex partition) {
-    return placement_.could_ever_use(job, partition);
-  }
+  // Returns the nodes that a job may use: Placement::open_nodes().
+  Placement& placement() { return placement_; }
   // Returns the end as of the instant of the last begin().
   base::Instant expected_end(const Job& job) const { return ends_.expected_end(job); }
 

@@ -7,15 +7,18 @@
 // A claim is of a preemptor that waits for its victims (P14), or of a job that its user has resumed
 // and that waits for room (T11). It is in the way of other jobs of its tier and below: of a
 // preemptor's nodes those with victims at once, the others from when the victims are gone. A job of
-// a higher tier might preempt the claimant.
+// a higher tier might preempt the claimant. A preemptor's claim ends when the preemptor does.
 //
-// Cost: promise and read_claims O(entries + nodes of the job); promised and kept_from O(entries of
-// these nodes); a Sweep as a whole O(nodes of all entries), however often its start moves.
+// Cost: promise and read_claims O(entries + nodes of the job); kept_from and kept_until O(entries
+// of these nodes); a Sweep as a whole O(nodes + nodes of all entries), however often its start
+// moves.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <list>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "base/time.h"
@@ -36,22 +39,19 @@ class NodeCalendar {
     int tier;
   };
   void promise(const NodeSet& nodes, base::Instant begin, base::Instant end) {
-    add(nodes, begin, end, std::nullopt);
+    add(nodes, {.begin = begin, .end = end});
   }
   // Enters the claims that there are now, and drops those that were entered before.
   void read_claims(base::Instant now);
-  // Returns true if one of the nodes is promised at an instant in [begin, end).
-  bool promised(const NodeSet& nodes, base::Instant begin, base::Instant end) const {
-    return overlaps(nodes, begin, end, std::nullopt);
-  }
-  // Returns true if one of them is kept for another job then.
-  bool kept_from(const Who& who, const NodeSet& nodes, base::Instant begin,
-                 base::Instant end) const {
-    return overlaps(nodes, begin, end, who);
-  }
+  // Returns true if one of the nodes is kept for another job at an instant in [begin, end);
+  // promised, if no job asks.
+  bool kept_from(const std::optional<Who>& who, const NodeSet& nodes, base::Instant begin,
+                 base::Instant end) const;
   // Returns when one of the nodes is next kept for another job after this instant.
   std::optional<base::Instant> next_kept_from(const Who& who, const NodeSet& nodes,
                                               base::Instant after) const;
+  // Returns until when the last of these nodes is kept for another job; nullopt = none is.
+  std::optional<base::Instant> kept_until(const Who& who, const NodeSet& nodes) const;
   // Returns the nodes that others have claimed for an instant before `end`.
   NodeSet claimed_from(const Who& who, base::Instant end) const;
   // Returns when the victims of a preemptor with a claim are gone, unless they resist.
@@ -87,51 +87,37 @@ class NodeCalendar {
     base::Duration length_{};
     NodeSet nodes_, free_, marked_;
     int count_ = 0, marked_count_ = 0;
-    std::vector<std::uint32_t> blocked_;  // by place: entries in the way
+    std::vector<std::uint32_t> blocked_;  // by rank: entries in the way
     base::Instant last_{};                // entries that begin by then have entered
     std::size_t entered_ = 0, left_ = 0;  // those of by_begin_ and by_end_ that are done with
   };
 
  private:
-  struct Span {
+  struct Entry {
     base::Instant begin, end;
-    std::optional<Who> claimant;  // nullopt = it is a promise
+    std::optional<Who> claimant{};  // nullopt = it is a promise
+    std::vector<int> ranks{};
 
     // Promises are in the way of all jobs; nullopt asks about them alone.
     bool is_in_way_of(const std::optional<Who>& who) const {
       return !claimant || (who && who->job != claimant->job && who->tier <= claimant->tier);
     }
   };
-  struct Entry : Span {
-    std::size_t places_begin, places_end;  // in places_
-  };
-  // A node that is kept for someone. They are few in a large cluster, so what is counted of
-  // each of them in a sweep lies close together.
-  struct Kept {
-    int rank;
-    std::vector<Span> spans;
-  };
-  void add(const NodeSet& nodes, base::Instant begin, base::Instant end,
-           const std::optional<Who>& claimant);
-  bool overlaps(const NodeSet& nodes, base::Instant begin, base::Instant end,
-                const std::optional<Who>& who) const;
-  // Null if the node is kept for no one.
-  const Kept* kept_at(int rank) const {
-    const int place = place_of_[static_cast<std::size_t>(rank)];
-    return place < 0 ? nullptr : &nodes_[static_cast<std::size_t>(place)];
-  }
-
+  using Entries = std::vector<const Entry*>;
+  void add(const NodeSet& nodes, Entry entry);
+  template <typename Visit>
+  void for_each_in_way(const std::optional<Who>& who, const NodeSet& nodes,
+                       const Visit& visit) const;
   void enter_claim(const Job& claimant, base::Instant now);
   NodeSet with_victims(const Job& claimant) const;
 
   const Cluster& cluster_;
   const JobBooks& books_;
   const base::Instant window_end_;
-  std::vector<Entry> by_begin_, by_end_;
-  std::vector<int> places_;             // in nodes_, of the entries, one after the other
-  std::vector<Kept> nodes_;             // in the order in which they were first kept
-  std::vector<int> place_of_;           // in nodes_, by rank; -1 = not there
-  std::vector<base::Instant> changes_;  // ascending, each once
+  std::list<Entry> all_;
+  Entries by_begin_, by_end_;     // all of them in two orders
+  std::vector<Entries> of_node_;  // by rank
+  std::set<base::Instant> changes_;
 };
 
 }  // namespace sched

@@ -32,8 +32,10 @@ std::string ranks(const NodeSet& nodes) {
 class NodeCalendarTest : public ::testing::Test {
  protected:
   // Makes job 9 of p a preemptor with a claim on these nodes. Its victim is on a, and gone at 100.
-  Job& claims(const std::string& letters) {
-    Job& claimant = world_.submit(9, static_cast<int>(letters.size()));
+  Job& claims(const std::string& letters, std::optional<base::Duration> limit = std::nullopt) {
+    JobRequest request = job(9, static_cast<int>(letters.size()));
+    request.time_limit = limit;
+    Job& claimant = world_.submit(request);
     Job& victim = world_.run(7, "a");
     world_.books.set_ending(victim, Ending{.grace_end = at(100), .preemptor = claimant.id});
     Allocation claim;
@@ -89,10 +91,26 @@ TEST_F(NodeCalendarTest, OverlapsAreThoseOfTheSameNodesAtTheSameTime) {
   NodeCalendar calendar{world_.cluster, world_.books, at(1000)};
   calendar.promise(set(4, "01"), at(100), at(200));
   // Node 1 within [100, 200); other nodes; before; after, with ends that touch.
-  EXPECT_TRUE(calendar.promised(set(4, "12"), at(150), at(160)));
-  EXPECT_FALSE(calendar.promised(set(4, "23"), at(150), at(160)));
-  EXPECT_FALSE(calendar.promised(set(4, "01"), at(50), at(100)));
-  EXPECT_FALSE(calendar.promised(set(4, "01"), at(200), at(300)));
+  EXPECT_TRUE(calendar.kept_from(std::nullopt, set(4, "12"), at(150), at(160)));
+  EXPECT_FALSE(calendar.kept_from(std::nullopt, set(4, "23"), at(150), at(160)));
+  EXPECT_FALSE(calendar.kept_from(std::nullopt, set(4, "01"), at(50), at(100)));
+  EXPECT_FALSE(calendar.kept_from(std::nullopt, set(4, "01"), at(200), at(300)));
+}
+
+// The victim is gone at 100, and the claimant runs for 60 s; later if the victim resists until 120.
+TEST_F(NodeCalendarTest, AClaimEndsWhenItsClaimantDoes) {
+  claims("ab", seconds(60));
+  NodeCalendar calendar{world_.cluster, world_.books, at(1000)};
+  const auto free_from = [&](double now) {
+    calendar.read_claims(at(now));
+    NodeCalendar::Sweep sweep{calendar};
+    sweep.begin(kJob, NodeSet::all(4), base::Duration{0});
+    EXPECT_EQ(ranks(sweep.at(at(130))), "23");
+    EXPECT_EQ(sweep.next_free(), calendar.kept_until(kJob, set(4, "0")));
+    return calendar.kept_until(kJob, set(4, "1"));
+  };
+  EXPECT_EQ(free_from(0), at(160));
+  EXPECT_EQ(free_from(120), at(180));
 }
 
 TEST_F(NodeCalendarTest, AClaimIsInTheWayOfJobsOfItsTierAndBelowFromItsBeginOn) {
@@ -111,7 +129,7 @@ TEST_F(NodeCalendarTest, AClaimIsInTheWayOfJobsOfItsTierAndBelowFromItsBeginOn) 
   EXPECT_EQ(free(own, 500), "0123");
   EXPECT_TRUE(calendar.kept_from(kJob, set(4, "1"), at(90), at(101)));
   EXPECT_FALSE(calendar.kept_from(kJob, set(4, "1"), at(90), at(100)));
-  EXPECT_FALSE(calendar.promised(set(4, "01"), at(0), at(1000)));
+  EXPECT_FALSE(calendar.kept_from(std::nullopt, set(4, "01"), at(0), at(1000)));
   EXPECT_EQ(ranks(calendar.claimed_from(kJob, at(100))), "0");
   EXPECT_EQ(ranks(calendar.claimed_from(kJob, at(1000))), "01");
   EXPECT_EQ(ranks(calendar.claimed_from(own, at(1000))), "");
@@ -139,7 +157,7 @@ TEST_F(NodeCalendarTest, ClaimsAreReadAgainAndPromisesStay) {
   world_.books.clear_claim(claimant, false, at(0));
   calendar.read_claims(at(0));
   EXPECT_EQ(ranks(calendar.claimed_from(kJob, at(1000))), "");
-  EXPECT_TRUE(calendar.promised(set(4, "0"), at(150), at(160)));
+  EXPECT_TRUE(calendar.kept_from(std::nullopt, set(4, "0"), at(150), at(160)));
 }
 
 // The sweep counts entries and exits; the definition looks at every promise again.

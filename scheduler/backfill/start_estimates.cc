@@ -9,8 +9,6 @@
 namespace sched {
 namespace {
 
-constexpr base::Instant kNotTaken = base::Instant::min();
-
 // The default of bf_max_job_test stands for a key that is not set. Slurm looks at one more
 // (recorded).
 std::size_t most_records(const ClusterParameters& parameters) {
@@ -39,10 +37,9 @@ base::Duration estimates_interval(const ClusterParameters& parameters) {
 // be sorted all are needed, and the surplus is cut off afterwards.
 void StartEstimates::begin(base::Instant now) {
   lookahead_.changed();
-  Plan& plan = plan_.emplace(whole_second(cluster_.parameters(), now));
-  plan.previous_end = kNotTaken;
+  Plan& plan = plan_.emplace(cluster_, books_, whole_second(cluster_.parameters(), now));
   plan.configuration = cluster_.configuration_version();
-  plan.taken_until.assign(static_cast<std::size_t>(cluster_.node_count()), kNotTaken);
+  if (!cluster_.parameters().quirks.estimates_use_all_nodes) plan.calendar.read_claims(now);
   const std::size_t most = most_records(cluster_.parameters());
   const bool is_sorted =
       !cluster_.parameters().quirks.estimates_go_by_priority || !is_fifo(cluster_);
@@ -126,19 +123,16 @@ void StartEstimates::tell_plans() {
   }
 }
 
-// Returns the nodes that are up and ever fit the job, without those that have refused it a moment
-// ago. As recorded all nodes: Slurm's estimates do not ask what the partition has, what the job's
-// features are, or which nodes are up (8.3).
+// Returns the nodes that are up and that the job may use when other users have left them. As
+// recorded all nodes: Slurm's estimates do not ask what the partition has, what the job's features
+// are, or which nodes are up (8.3).
 NodeSet StartEstimates::usable_nodes(const Job& job, PartitionIndex partition, base::Instant now) {
   if (cluster_.parameters().quirks.estimates_use_all_nodes)
     return NodeSet::all(cluster_.node_count());
-  NodeSet nodes{cluster_.node_count()};
-  nodes.assign_and(groups_.up(), lookahead_.could_ever_use(job, partition));
   if (now < job.retry.nodes_until) {
     plan_->valid_until = std::min(plan_->valid_until, job.retry.nodes_until);
   }
-  books_.usage().leave_out_refusing(job, now, nodes);
-  return nodes;
+  return lookahead_.placement().open_nodes(job, partition, now, groups_.up(), {}, true);
 }
 
 // 1. Pass over records of which nothing says when they start: held, over a limit, too few nodes
@@ -167,7 +161,8 @@ void StartEstimates::estimate(const Record& record, base::Instant now) {
                            .estimates_only = true,
                            .on_any_node = cluster_.parameters().quirks.estimates_use_all_nodes});
   if (answer.kind != Lookahead::Answer::Kind::kStarts) return;
-  const base::Instant start = put_off(record.partition, answer);
+  const base::Instant start = put_off(record, answer);
+  if (start == base::kNever) return;
   const base::Instant end =
       start + limits_.limit_of(*job, record.partition, now).value_or(kUnlimitedTime);
   plan.previous_end = end;
@@ -177,9 +172,8 @@ void StartEstimates::estimate(const Record& record, base::Instant now) {
   Job::Plan expected{.start = start, .nodes = {}};
   for (int rank = answer.nodes.next(0); rank >= 0; rank = answer.nodes.next(rank + 1)) {
     expected.nodes.push_back(cluster_.node_at(rank));
-    base::Instant& taken = plan.taken_until[static_cast<std::size_t>(rank)];
-    taken = std::max(taken, end);
   }
+  plan.calendar.promise(answer.nodes, start, end);
   plan.expected.emplace(job->id, std::move(expected));
 }
 
@@ -187,18 +181,18 @@ void StartEstimates::estimate(const Record& record, base::Instant now) {
 // behind it n2 until 12:00, and C wants n1 and could start at 9:00 as far as allocated jobs go. C
 // is put off to 10:00, when A ends. As recorded it is put off to 12:00: Slurm looks at the job
 // before it, which is B, though that has another node.
-base::Instant StartEstimates::put_off(PartitionIndex partition,
-                                      const Lookahead::Answer& answer) const {
-  base::Instant taken_until = kNotTaken;
-  for (int rank = answer.nodes.next(0); rank >= 0; rank = answer.nodes.next(rank + 1)) {
-    taken_until = std::max(taken_until, plan_->taken_until[static_cast<std::size_t>(rank)]);
-  }
+//
+// While a claim without an end lasts, no start is expected.
+base::Instant StartEstimates::put_off(const Record& record, const Lookahead::Answer& answer) const {
+  const NodeCalendar::Who who{.job = record.job,
+                              .tier = cluster_.partition(record.partition).tier()};
+  const auto taken_until = plan_->calendar.kept_until(who, answer.nodes);
   if (cluster_.parameters().quirks.estimates_follow_the_last) {
-    return taken_until == kNotTaken ? answer.start : std::max(answer.start, plan_->previous_end);
+    return taken_until ? std::max(answer.start, plan_->previous_end) : answer.start;
   }
-  const auto ahead = plan_->last_start.find(partition);
-  const base::Instant first = ahead == plan_->last_start.end() ? kNotTaken : ahead->second;
-  return std::max({answer.start, taken_until, first});
+  const auto ahead = plan_->last_start.find(record.partition);
+  const base::Instant first = ahead == plan_->last_start.end() ? answer.start : ahead->second;
+  return std::max({answer.start, taken_until.value_or(answer.start), first});
 }
 
 }  // namespace sched

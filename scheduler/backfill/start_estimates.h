@@ -25,6 +25,7 @@
 
 #include "base/time.h"
 #include "scheduler/backfill/lookahead.h"
+#include "scheduler/backfill/node_calendar.h"
 #include "scheduler/jobs/job_books.h"
 #include "scheduler/limits/resource_limits.h"
 #include "scheduler/limits/time_limits.h"
@@ -72,13 +73,14 @@ class StartEstimates {
   };
   // Estimates under way.
   struct Plan {
-    explicit Plan(base::Instant begun) : now{begun} {}
+    Plan(const Cluster& cluster, const JobBooks& books, base::Instant begun)
+        : now{begun}, calendar{cluster, books, base::kNever} {}
 
     base::Instant now;  // in whole seconds, as all instants of the plan are
     std::vector<Record> records;
     std::size_t next = 0;
     std::map<JobId, Job::Plan> expected;
-    std::vector<base::Instant> taken_until;  // by rank; min() = no job before gets the node
+    NodeCalendar calendar;  // who gets which nodes before
     std::map<PartitionIndex, base::Instant> last_start;
     base::Instant previous_end{};
     base::Instant valid_until = base::kNever;
@@ -90,7 +92,7 @@ class StartEstimates {
   void tell_plans();
   void estimate(const Record& record, base::Instant now);
   NodeSet usable_nodes(const Job& job, PartitionIndex partition, base::Instant now);
-  base::Instant put_off(PartitionIndex partition, const Lookahead::Answer& answer) const;
+  base::Instant put_off(const Record& record, const Lookahead::Answer& answer) const;
 
   const Cluster& cluster_;
   const NodeGroups& groups_;

@@ -44,11 +44,17 @@ Availability::View Availability::view(const Job& job, PartitionIndex partition,
   if (!calendar_) calendar_.emplace(cluster_, books_, base::kNever).read_claims(now_);
   const base::Instant end = length ? now_ + *length : base::kNever;
   with_claims_ = open;
-  with_claims_ -= calendar_->claimed_from({.job = job.id, .tier = where.tier()}, end);
+  const NodeCalendar::Who who{.job = job.id, .tier = where.tier()};
+  with_claims_ -= calendar_->claimed_from(who, end);
+  claimed_ = calendar_->claimed_from(who, base::kNever);
   // The claim wins over partitions that have failed. Otherwise a job ahead that cannot start either
   // would keep the claimant from the nodes for which its victims have just ended.
-  if (job.claim) with_claims_ |= ranks_of(cluster_, *job.claim) & up_;
-  return {with_claims_, with_claims_.count_and(where.nodes)};
+  if (job.claim) {
+    const NodeSet own = ranks_of(cluster_, *job.claim) & up_;
+    with_claims_ |= own;
+    claimed_ -= own;
+  }
+  return {with_claims_, with_claims_.count_and(where.nodes), &claimed_};
 }
 
 }  // namespace sched

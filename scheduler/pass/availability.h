@@ -32,9 +32,13 @@ class Availability {
   struct View {
     const NodeSet& nodes;  // of all partitions; `up` itself if nothing is withheld or claimed
     int in_partition;      // how many of them are the partition's
+    // Those that others have claimed for any time: no victims end for nodes on which the job would
+    // have to be over soon. Null = there are none.
+    const NodeSet* claimed = nullptr;
   };
   // Cost: O(nodes / 64) after a change, otherwise O(1 + claims × nodes / 64).
-  // `length`: nodes that are claimed from later on are for jobs that are over by then.
+  // `length`: nodes that are claimed from later on are for jobs that are over by then. Those of the
+  // job's request, its user and its refused starts are Placement::open_nodes().
   View view(const Job& job, PartitionIndex partition, std::optional<base::Duration> length);
 
  private:
@@ -50,7 +54,7 @@ class Availability {
   std::optional<NodeSet> nodes_;              // once something is withheld
   std::optional<NodeCalendar> calendar_;      // of claims, once a job is asked about
   std::vector<std::optional<int>> count_in_;  // of nodes_, by PartitionIndex
-  NodeSet with_claims_;                       // of the last view
+  NodeSet with_claims_, claimed_;             // of the last view
 };
 
 }  // namespace sched

@@ -168,14 +168,9 @@ void MainPass::try_record(State& pass, const QueueRecord& record) {
     return books_.set_reason(job, refusal->reason, std::move(refusal->message));
   }
   // 8 and 9. Are enough nodes left, and does it fit there?
-  const auto try_for = [&](std::optional<base::Duration> length) {
-    return attempt_.run(job, partition, pass.available.view(job, partition, length), pass.now);
-  };
-  StartAttempt::Answer answer = try_for(TimeLimits::limit_of(cluster_, job, partition, pass.now));
-  // No victims end for nodes on which the job would have to be over soon.
-  if (std::holds_alternative<NeedsVictims>(answer.verdict) && !books_.claimants().empty()) {
-    answer = try_for(std::nullopt);
-  }
+  const auto length = TimeLimits::limit_of(cluster_, job, partition, pass.now);
+  StartAttempt::Answer answer =
+      attempt_.run(job, partition, pass.available.view(job, partition, length), pass.now);
   pass.valid_until = std::min(pass.valid_until, answer.valid_until);
   std::visit([&](auto& verdict) { on(pass, job, partition, std::move(verdict)); }, answer.verdict);
   if (!job.pending()) return;

@@ -31,6 +31,7 @@ StartAttempt::Answer StartAttempt::run(const Job& job, PartitionIndex partition,
                                            .partition = partition,
                                            .available = available.nodes,
                                            .now = now,
+                                           .claimed = available.claimed,
                                            .missing = unlicensed ? &missing : nullptr});
   base::Instant valid_until = outcome.valid_until;
   if (unlicensed && outcome.result != PlacementResult::kFits) {

@@ -4,6 +4,8 @@
 #include <tuple>
 #include <utility>
 
+#include "scheduler/model/allocation_nodes.h"
+
 namespace sched {
 namespace {
 
@@ -313,25 +315,36 @@ bool Placement::try_all(Attempt& attempt, const NodeSet& usable) const {
   return false;
 }
 
-// Returns nodes that no running job keeps to itself (3.6 step 4f), or only preemptable ones (4g).
-NodeSet Placement::allowed_nodes(const Attempt& attempt, bool exclusive_user) const {
-  NodeSet allowed = usage_.shareable();
-  usage_.restrict_to_user(attempt.request.job, exclusive_user, allowed);
-  if (!attempt.offers_victims) return allowed;
-  for (const Candidate& candidate : attempt.candidates) {
-    const Job& victim = *allocated_.at(candidate.job->table_order);
-    // Only a running job keeps others off its nodes, and only if it does not share them.
-    if (!victim.running() || victim.sharing.shares_nodes) continue;
-    for (const NodeAllocation& use : victim.allocation.nodes) {
-      // The node is open even if the victim is another user's (R7.31), but not if a job of another
-      // user stays there.
-      if (cluster_.exists(use.node) &&
-          usage_.open_to_user(attempt.request.job, exclusive_user, use.node, &victim)) {
-        allowed.set(cluster_.rank(use.node));
-      }
+// Only a running job keeps others off its nodes, and only if it does not share them. Its node is
+// open without it even if it is another user's (R7.31), but not if a job of another user stays
+// there.
+const NodeSet& Placement::open_nodes(const Job& job, PartitionIndex partition, base::Instant now,
+                                     const NodeSet& available,
+                                     const std::vector<Candidate>& victims, bool any_user) {
+  find_base(job, partition);
+  const bool exclusive_user = usage_.owns_nodes(job, partition);
+  NodeSet& open = usable_;
+  open.assign_and(base_.nodes, available);
+  if (!any_user) usage_.restrict_to_user(job, exclusive_user, open);
+  for_each_closed(victims, [&](int rank, const Job& victim) {
+    if (base_.nodes.test(rank) && available.test(rank) &&
+        usage_.open_to_user(job, exclusive_user, cluster_.node_at(rank), &victim)) {
+      open.set(rank);
     }
+  });
+  usage_.leave_out_refusing(job, now, open);
+  return open;
+}
+
+// Calls visit(rank, victim) for each node that a victim keeps to itself.
+template <typename Visit>
+void Placement::for_each_closed(const std::vector<Candidate>& victims, const Visit& visit) const {
+  for (const Candidate& candidate : victims) {
+    const Job& victim = *allocated_.at(candidate.job->table_order);
+    if (!victim.running() || victim.sharing.shares_nodes) continue;
+    for_each_rank(cluster_, victim.allocation,
+                  [&](int rank, const NodeAllocation&) { visit(rank, victim); });
   }
-  return allowed;
 }
 
 // R4.3: with a PreemptType the idle test is dropped, and the selector's books alone decide.
@@ -347,21 +360,22 @@ const NodeSet& Placement::usable_nodes(const Attempt& attempt) {
   const bool as_usual = sees_all_up(request) && !attempt.offers_victims &&
                         !usage_.restricts(exclusive_user) &&
                         request.now >= request.job.retry.nodes_until;
+  const std::vector<Candidate>& victims = attempt.candidates;  // empty unless they are offered
   if (as_usual) return usable_of_up(only_idle).nodes;
+  open_nodes(request.job, request.partition, request.now, request.available, victims);
   NodeSet& usable = usable_;
-  // The first branch builds a set of its own; the other two only intersect kept ones.
-  if (attempt.offers_victims || usage_.restricts(exclusive_user)) {
-    usable.assign_and(attempt.base, request.available, allowed_nodes(attempt, exclusive_user));
-    if (only_idle) usable &= usage_.idle();
-  } else if (only_idle) {
-    usable.assign_and(attempt.base, request.available, usage_.shareable(), usage_.idle());
+  if (victims.empty()) {
+    usable &= usage_.shareable();
   } else {
-    usable.assign_and(attempt.base, request.available, usage_.shareable());
+    NodeSet shareable = usage_.shareable();
+    for_each_closed(victims, [&](int rank, const Job&) { shareable.set(rank); });
+    usable &= shareable;
+    if (request.claimed != nullptr) usable -= *request.claimed;
   }
+  if (only_idle) usable &= usage_.idle();
   // 3.6 step 4d: the pods of a job that ends are still there.
   if (usage_.any_completing()) usable -= usage_.completing();
   if (usage_.any_full()) usable -= without_room(attempt);
-  usage_.leave_out_refusing(request.job, request.now, usable);
   return usable;
 }
 

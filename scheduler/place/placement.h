@@ -60,6 +60,8 @@ struct PlacementRequest {
   // it is kept from one placement to the next.
   const NodeSet& available;
   base::Instant now;
+  // No victims end for these; null = there are none.
+  const NodeSet* claimed = nullptr;
   // Licenses that victims must bring: it starts in no other way. Null = none.
   const Licenses* missing = nullptr;
 };
@@ -87,11 +89,14 @@ class Placement {
       : cluster_{cluster}, groups_{groups}, usage_{usage}, allocated_{allocated} {}
 
   PlacementOutcome place(Selector& selector, const PlacementRequest& request);
-  // Returns the base: step 1. Valid until the next call.
-  const NodeSet& could_ever_use(const Job& job, PartitionIndex partition) {
-    find_base(job, partition);
-    return base_.nodes;
-  }
+  // Returns those of the available nodes that the job may use: of its base, not another user's, and
+  // not among those that have just refused it. `available`: without those that are kept for others,
+  // which NodeCalendar says and, in a main pass, Availability. `victims`: as if each of them left
+  // its nodes. `any_user`: as if no user had nodes of their own. Valid until the next call of any
+  // function.
+  const NodeSet& open_nodes(const Job& job, PartitionIndex partition, base::Instant now,
+                            const NodeSet& available, const std::vector<Candidate>& victims = {},
+                            bool any_user = false);
   // No victims are looked for, and nothing is asked of jobs that keep their nodes to themselves but
   // by the selector.
   std::optional<Allocation> will_run(Chooser& books, const WillRunRequest& asked);
@@ -142,7 +147,8 @@ class Placement {
     return &request.available == &groups_.up();
   }
   bool has_at_least(const NodeSet& nodes, int wanted) const;
-  NodeSet allowed_nodes(const Attempt& attempt, bool exclusive_user) const;
+  template <typename Visit>
+  void for_each_closed(const std::vector<Candidate>& victims, const Visit& visit) const;
   bool select(Attempt& attempt, const Wish& wish, const NodeSet& nodes) const;
   bool select_from(Attempt& attempt, const Wish& wish, const NodeSet& nodes) const;
   NodeSet without_room(const Attempt& attempt) const;

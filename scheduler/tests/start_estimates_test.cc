@@ -168,6 +168,23 @@ TEST_F(StartEstimateRules, R8_3_NoPreemptionIsExpected) {
   EXPECT_EQ(expected(2), 300);
 }
 
+// P14: 2 has claimed both nodes for a minute, and 3 does not get n2 before that, though it is
+// ahead.
+TEST_F(StartEstimateRules, R8_3_NodesThatAreClaimedAreExpectedWhenTheClaimEnds) {
+  const auto two = nodes("n", 1, 2);
+  preempt_by_tier(PreemptMode::kCancel, two);
+  begin(two);
+  submit(0, on(limited(1, 1, 5, "low"), {"n1"}));
+  pass(0);
+  JobRequest preemptor = limited(2, 2, 1, "high");
+  preemptor.nice = 100;
+  submit(1, preemptor);
+  pass(1);
+  submit(2, on(limited(3, 1, 1, "high"), {"n2"}));
+  estimate(2);
+  EXPECT_EQ(expected(3), 2 + 60);
+}
+
 // 50 records, or as many as bf_max_job_test says.
 TEST_F(StartEstimateRules, R8_3_AtMostFiftyJobs) {
   for (const int asked : {500, 3}) {
