@@ -12,6 +12,7 @@
 #include <optional>
 #include <vector>
 
+#include "launcher/own_job.h"
 #include "launcher/process.h"
 #include "slurm/hostlist.h"
 
@@ -92,6 +93,12 @@ int run_in_cluster(const std::string& name, std::span<const std::string> argumen
     words = {folder + "/loader", "--library-path", folder, folder + "/kubectl-gang", name};
     words.insert(words.end(), arguments.begin(), arguments.end());
     return execute(words.front(), words);
+  }
+  if (name == "scontrol" && !has_login()) {
+    if (const auto record = show_own_job(own_environment(), arguments)) {
+      std::fputs(record->c_str(), stdout);
+      return 0;
+    }
   }
   if (const auto other = next_in_path(name)) {
     words.insert(words.end(), arguments.begin(), arguments.end());
