@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <sstream>
 #include <string>
+#include <utility>
 
 #include "e2e/kubernetes/tests/harness.h"
 
@@ -115,6 +117,28 @@ TEST_F(MpiScripts, TwoGangsTakeTurnsOfATenthOfASecond) {
     if (HasFailure()) std::printf("%s\n", file(name + ".err").c_str());
   }
   EXPECT_EQ(turns().overlap_since(from, both), Duration{});
+}
+
+// The image has no bash, and its program another name.
+TEST_F(MpiScripts, AnExampleRuns) {
+  std::ifstream in{KUBEGANG_SOURCE_DIR "/examples/mpi.sh"};
+  std::string text{std::istreambuf_iterator<char>{in}, {}};
+  for (const auto& [word, own] : {std::pair<std::string, std::string>{"/bin/bash", "/bin/sh"},
+                                  {"./solver\n", "/turns.openmpi 100\n"}}) {
+    const std::size_t at = text.find(word);
+    ASSERT_NE(at, std::string::npos) << word;
+    text.replace(at, word.size(), own);
+  }
+  const std::string file = stamps_in_ + "/mpi.sh";
+  std::ofstream{file} << text;
+  const Output ran = run_shell(
+      kubectl_gang("submit --namespace " + ns_ + " -p " + own_partition() + " --wait --image " +
+                   kMpiImage + " --env OMPI_MCA_btl=self,tcp --env UCX_TLS=self,tcp " + file));
+  EXPECT_EQ(ran.exit_code, 0) << ran.text;
+  const Output log = run_shell(kubectl("logs -c main -n " + ns_ + " -l kubegang.io/job"));
+  EXPECT_NE(log.text.find("3 tasks: ring 300, wrong sums 0, the solver is off by 0"),
+            std::string::npos)
+      << log.text;
 }
 
 }  // namespace
