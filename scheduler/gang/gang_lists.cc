@@ -30,6 +30,8 @@ namespace {
 // Finds the place of the key in a vector of pairs that is sorted by key, or where it would be.
 template <typename Pairs, typename Key>
 auto place_of(Pairs& pairs, Key key) {
+  // Jobs mostly come in their order, and then nothing need be searched.
+  if (pairs.empty() || pairs.back().first < key) return pairs.end();
   return std::lower_bound(pairs.begin(), pairs.end(), key,
                           [](const auto& pair, Key wanted) { return pair.first < wanted; });
 }
