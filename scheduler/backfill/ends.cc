@@ -87,12 +87,6 @@ Ends::End Ends::end_of(const Job& job) const {
   return end;
 }
 
-void Ends::count_free(const Job& job, int sign) {
-  for_each_rank(cluster_, job.allocation, [&](int rank, const NodeAllocation& use) {
-    free_[static_cast<std::size_t>(rank)].add(freed_on(job, use), sign);
-  });
-}
-
 // A pass starts jobs one by one and asks about the next at once: to read all ends again for each of
 // them would take as long as many questions. Where cores cannot be counted it must be, because
 // room and copies are made of the ends.
@@ -101,7 +95,6 @@ bool Ends::add(const Job& job) {
   if (!is_read_ || !counts_cores()) return false;
   const End end = end_of(job);
   ends_.insert(std::ranges::upper_bound(ends_, end, ends_before), end);
-  count_free(job, -1);
   return true;
 }
 
@@ -109,14 +102,8 @@ void Ends::read() {
   if (std::exchange(is_read_, true)) return;
   books_version_ = books_.version();
   ends_.clear();
-  free_.clear();
-  for (int rank = 0; rank < cluster_.node_count(); ++rank) {
-    free_.push_back({.cores = cluster_.spec_at(rank).cores()});
-  }
   for (const auto& [order, job] : books_.allocated()) {
-    if (job->completing()) continue;
-    ends_.push_back(end_of(*job));
-    count_free(*job, -1);
+    if (!job->completing()) ends_.push_back(end_of(*job));
   }
   std::ranges::sort(ends_, ends_before);
 }

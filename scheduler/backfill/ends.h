@@ -1,5 +1,5 @@
-// Ends: which allocated job is expected to end when, in their order, and what is free on each node
-// until then. Jobs that are completing have given their cores back already and are not among them.
+// Ends: which allocated job is expected to end when, in their order, and what each gives back. Jobs
+// that are completing have given their cores back already and are not among them.
 //
 // They are read from the allocated jobs when they are first asked for after a change.
 //
@@ -58,9 +58,6 @@ class Ends {
   // In their order; those that end together in the order of the job table. Valid until they are
   // read again, or one is added.
   const std::vector<End>& all() const { return ends_; }
-  // Returns what is free now, by rank. Memory is less than 0, what jobs hold: the memory of a node
-  // changes with other pods, and is looked up when it is needed.
-  const std::vector<CoresAndMemory>& free() const { return free_; }
   // Returns when the job ends; later than now, also of one that should have ended already (R8.3).
   base::Instant guess(const End& end) const { return end.at > now_ ? end.at : guess_overdue(end); }
   // Returns when the first `gone` of them have ended: now, if none need to.
@@ -92,7 +89,6 @@ class Ends {
   static CoresAndMemory freed_on(const Job& job, const NodeAllocation& use);
   base::Instant guess_overdue(const End& end) const;
   End end_of(const Job& job) const;
-  void count_free(const Job& job, int sign);
 
   const Cluster& cluster_;
   const JobBooks& books_;
@@ -101,7 +97,6 @@ class Ends {
   bool is_read_ = false;             // ends_ are as of now_ and of the books
   std::uint64_t books_version_ = 0;  // that they are of; 0 = of none yet
   std::vector<End> ends_;
-  std::vector<CoresAndMemory> free_;
 };
 
 }  // namespace sched

@@ -1,9 +1,10 @@
-// Tests of when allocated jobs are expected to end, and what is free until then. Nodes a to d of 4
+// Tests of when allocated jobs are expected to end, and what they give back. Nodes a to d of 4
 // cores and 8,000 MiB.
 #include "scheduler/backfill/ends.h"
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <string>
 
 #include "scheduler/testing/ends_world.h"
@@ -20,6 +21,15 @@ std::string text_of(const Ends& ends) {
   }
   return text;
 }
+// Returns what the jobs give back together, by rank.
+std::map<int, CoresAndMemory> held_by_rank(const Ends& ends) {
+  std::map<int, CoresAndMemory> held;
+  for (const Ends::End& end : ends.all()) {
+    ends.for_each_node(end,
+                       [&](int rank, const CoresAndMemory& freed) { held[rank].add(freed, 1); });
+  }
+  return held;
+}
 double seconds_of(base::Instant at) {
   return static_cast<double>(base::micros_since_epoch(at)) / 1e6;
 }
@@ -34,17 +44,17 @@ TEST(Ends, ComeInTheOrderOfTheirTimesAndThenOfTheJobTable) {
 }
 
 // On a and b; its user has suspended the second one, which keeps its memory (R5.2).
-TEST(Ends, WhatNoJobHoldsIsFree) {
+TEST(Ends, EachJobGivesBackWhatItHolds) {
   EndsWorld world;
   Job& runs = world.running(8, "a", 60);
   runs.allocation.nodes.front().memory = MemoryMiB{3000};
   Job& stopped = world.running(9, "b", 60);
   stopped.allocation.nodes.front().memory = MemoryMiB{1000};
   stopped.user_suspended = true;
-  const std::vector<CoresAndMemory> free = world.ends_at(1).free();
-  EXPECT_EQ(free[0], (CoresAndMemory{.cores = 0, .memory = -3000}));
-  EXPECT_EQ(free[1], (CoresAndMemory{.cores = 4, .memory = -1000}));
-  EXPECT_EQ(free[2], (CoresAndMemory{.cores = 4, .memory = 0}));
+  const auto held = held_by_rank(world.ends_at(1));
+  EXPECT_EQ(held.size(), 2U);
+  EXPECT_EQ(held.at(0), (CoresAndMemory{.cores = 4, .memory = 3000}));
+  EXPECT_EQ(held.at(1), (CoresAndMemory{.cores = 0, .memory = 1000}));
 }
 
 TEST(Ends, AJobThatIsCompletingIsNotAmongThem) {
@@ -54,7 +64,6 @@ TEST(Ends, AJobThatIsCompletingIsNotAmongThem) {
   EXPECT_EQ(text_of(world.ends_at(1)), "8@5 ") << "with the end of its grace time";
   world.books.release_cores(job);
   EXPECT_EQ(text_of(world.ends_at(2)), "");
-  EXPECT_EQ(world.ends.free()[0].cores, 4);
   EXPECT_FALSE(world.ends.find(job));
 }
 
@@ -125,7 +134,7 @@ TEST(Ends, AStartIsPutIntoTheOrder) {
   Job& started = world.running(7, "c", 45);
   EXPECT_TRUE(world.ends.add(started));
   EXPECT_EQ(text_of(world.ends), "9@30 7@45 8@60 ");
-  EXPECT_EQ(world.ends.free()[2].cores, 0);
+  EXPECT_EQ(held_by_rank(world.ends).at(2).cores, 4);
   EXPECT_TRUE(world.ends.go_to(at(1))) << "it is known already";
 }
 

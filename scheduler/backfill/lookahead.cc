@@ -102,15 +102,16 @@ OpenRoom* Lookahead::room(const Job& job, PartitionIndex partition) {
 
 // Knows nothing of select/linear where jobs are stacked or preempted: it counts jobs and not cores.
 OpenRoom* Lookahead::room_for(PartitionIndex partition, const NodeNeeds& needs, bool may_preempt) {
+  const auto room_of = [&](std::optional<PartitionIndex> of) {
+    return &rooms_.try_emplace({of, needs}, cluster_, books_, ends_, needs, of).first->second;
+  };
   if (counts_cores() && !may_preempt) {
     ends_.read();
-    return &rooms_.try_emplace({std::nullopt, needs}, cluster_, ends_, needs).first->second;
+    return room_of(std::nullopt);
   }
   const ClusterParameters& parameters = cluster_.parameters();
   if (parameters.select != SelectType::kConsTres || parameters.quirks.any()) return nullptr;
-  const auto known =
-      rooms_.try_emplace({partition, needs}, cluster_, ends_, needs, books_, partition);
-  return &known.first->second;
+  return room_of(partition);
 }
 
 // Returns the first number of ends with which the job may fit; nullopt if it is more than `most`.

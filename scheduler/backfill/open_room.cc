@@ -20,43 +20,33 @@ int rows_of(const Cluster& cluster, PartitionIndex partition) {
 
 }  // namespace
 
-OpenRoom::OpenRoom(const Cluster& cluster, const Ends& ends, const NodeNeeds& needs)
-    : cluster_{cluster}, ends_{ends}, needs_{needs}, free_{ends.free()} {
-  begin();
-}
-
-OpenRoom::OpenRoom(const Cluster& cluster, const Ends& ends, const NodeNeeds& needs,
-                   const JobBooks& books, PartitionIndex partition)
-    : cluster_{cluster},
-      ends_{ends},
-      needs_{needs},
-      partition_{partition},
-      rows_{rows_of(cluster, partition)},
-      first_(1) {
+// Memory is what is free if the job asks for any; otherwise less than 0, what jobs hold: to look it
+// up fetches each node from memory. Nodes that have enough already are ripe now, in the order of
+// their ranks.
+OpenRoom::OpenRoom(const Cluster& cluster, const JobBooks& books, const Ends& ends,
+                   const NodeNeeds& needs, std::optional<PartitionIndex> partition)
+    : cluster_{cluster}, ends_{ends}, needs_{needs}, partition_{partition}, first_(1) {
+  const bool counts_memory = needs.memory.per != CountedPer::kNothing;
   for (int rank = 0; rank < cluster.node_count(); ++rank) {
-    const int cores = cluster.spec_at(rank).cores();
-    free_.push_back({.cores = cores});
-    first_.push_back(first_.back() + static_cast<std::size_t>(cores));
+    const NodeSpec& spec = cluster.spec_at(rank);
+    free_.push_back({.cores = spec.cores(), .memory = counts_memory ? spec.memory.value() : 0});
+    if (partition) first_.push_back(first_.back() + static_cast<std::size_t>(spec.cores()));
   }
-  jobs_.resize(first_.back());
-  for (const auto& [order, job] : books.allocated()) {
-    if (job->completing()) continue;
-    change(*job, +1, [&](int rank, const CoresAndMemory& more) {
-      free_[static_cast<std::size_t>(rank)].add(more, 1);
-    });
-  }
-  begin();
-}
-
-// Memory was counted from 0 down, as what jobs hold; from here on it is what is free, if the job
-// asks for any: to look it up fetches each node from memory. Nodes that have enough already are
-// ripe now, in the order of their ranks.
-void OpenRoom::begin() {
-  const bool counts_memory = needs_.memory.per != CountedPer::kNothing;
-  for (int rank = 0; rank < cluster_.node_count(); ++rank) {
-    if (counts_memory) {
-      free_[static_cast<std::size_t>(rank)].memory += cluster_.spec_at(rank).memory.value();
+  const auto hold = [&](int sign) {
+    return [this, sign](int rank, const CoresAndMemory& held) {
+      free_[static_cast<std::size_t>(rank)].add(held, sign);
+    };
+  };
+  if (partition) {
+    rows_ = rows_of(cluster, *partition);
+    jobs_.resize(first_.back());
+    for (const auto& [order, job] : books.allocated()) {
+      if (!job->completing()) change(*job, +1, hold(+1));
     }
+  } else {
+    for (const Ends::End& end : ends.all()) ends.for_each_node(end, hold(-1));
+  }
+  for (int rank = 0; rank < cluster.node_count(); ++rank) {
     if (is_enough(rank)) add_ripe(rank);
   }
 }

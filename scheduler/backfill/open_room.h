@@ -9,9 +9,9 @@
 //                   are packed, and the cores of other partitions.
 // Memory is shared by all rows and all partitions.
 //
-// Threads: none. Cost: the constructor O(nodes), of one partition O(cores of the allocated jobs);
-// then O(nodes of the job), or its cores, for each end that is passed, once; first_enough() O(nodes
-// that are ripe by then).
+// Threads: none. Cost: the constructor O(nodes + ends), of one partition O(cores of the allocated
+// jobs); then O(nodes of the job), or its cores, for each end that is passed, once; first_enough()
+// O(nodes that are ripe by then).
 #pragma once
 
 #include <cstddef>
@@ -46,12 +46,11 @@ class OpenRoom {
     std::size_t gone = 0;
     std::size_t count = 0;
   };
-  // Counts all jobs. The arguments must outlive this object; valid until the ends or the books
-  // change. REQUIRES: the ends are read.
-  OpenRoom(const Cluster& cluster, const Ends& ends, const NodeNeeds& needs);
-  // Counts the jobs of one partition. The ends need not be read until they are asked about.
-  OpenRoom(const Cluster& cluster, const Ends& ends, const NodeNeeds& needs, const JobBooks& books,
-           PartitionIndex partition);
+  // Counts the jobs of a partition, or with nullopt all jobs. The arguments must outlive this
+  // object; valid until the ends or the books change. REQUIRES: the ends are read; of one partition
+  // they need not be until they are asked about.
+  OpenRoom(const Cluster& cluster, const JobBooks& books, const Ends& ends, const NodeNeeds& needs,
+           std::optional<PartitionIndex> partition);
 
   bool counts_all() const { return !partition_; }
   // Returns the node that is ripe as the index-th with `most` ends gone or fewer; null if no more
@@ -87,7 +86,6 @@ class OpenRoom {
   bool may_add_end(std::size_t most) const {
     return next_end_ < most && next_end_ < ends_.all().size();
   }
-  void begin();
   bool is_enough(int rank) const;
   void add_ripe(int rank);
   void add_end();

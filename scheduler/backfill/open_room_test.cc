@@ -26,7 +26,7 @@ TEST(OpenRoom, NodesRipenInTheOrderOfTheEnds) {
   EndsWorld world{EndsWorld::of_cores()};
   world.running(8, "a", 60);
   world.running(9, "c", 30);
-  OpenRoom room{world.cluster, world.ends_at(1), {.cores = 4}};
+  OpenRoom room{world.cluster, world.books, world.ends_at(1), {.cores = 4}, std::nullopt};
   EXPECT_EQ(order_of(room, world), "b1 d1 c30 a60 ");
 }
 
@@ -37,12 +37,14 @@ TEST(OpenRoom, ANodeRipensWhenEnoughJobsHaveLeftIt) {
   world.running_on_some(9, "a", 1, 60);
   world.running(7, "bcd", 90);
   Ends& ends = world.ends_at(1);
-  OpenRoom one{world.cluster, ends, {.cores = 1}}, three{world.cluster, ends, {.cores = 3}},
-      four{world.cluster, ends, {.cores = 0}}, five{world.cluster, ends, {.cores = 5}};
-  EXPECT_EQ(order_of(one, world), "a1 b90 c90 d90 ");
-  EXPECT_EQ(order_of(three, world), "a30 b90 c90 d90 ");
-  EXPECT_EQ(order_of(four, world), "a60 b90 c90 d90 ") << "all of its cores";
-  EXPECT_EQ(order_of(five, world), "");
+  const auto order = [&](int cores) {
+    OpenRoom room{world.cluster, world.books, ends, {.cores = cores}, std::nullopt};
+    return order_of(room, world);
+  };
+  EXPECT_EQ(order(1), "a1 b90 c90 d90 ");
+  EXPECT_EQ(order(3), "a30 b90 c90 d90 ");
+  EXPECT_EQ(order(0), "a60 b90 c90 d90 ") << "all of its cores";
+  EXPECT_EQ(order(5), "");
 }
 
 // There are 8,000 MiB on each node.
@@ -50,7 +52,8 @@ TEST(OpenRoom, ANodeRipensWhenItsMemoryIsFree) {
   EndsWorld world{EndsWorld::of_cores()};
   Job& holder = world.running_on_some(8, "a", 1, 30);
   holder.allocation.nodes.front().memory = MemoryMiB{5000};
-  OpenRoom room{world.cluster, world.ends_at(1), {.cores = 1, .memory = {CountedPer::kNode, 3001}}};
+  const NodeNeeds needs{.cores = 1, .memory = {CountedPer::kNode, 3001}};
+  OpenRoom room{world.cluster, world.books, world.ends_at(1), needs, std::nullopt};
   EXPECT_EQ(order_of(room, world), "b1 c1 d1 a30 ");
 }
 
@@ -64,7 +67,7 @@ class FirstEnoughTest : public ::testing::Test {
     world_.ends_at(1);
   }
   double first_enough(const std::string& letters, const Needs& needs) {
-    OpenRoom room{world_.cluster, world_.ends, needs.each};
+    OpenRoom room{world_.cluster, world_.books, world_.ends, needs.each, std::nullopt};
     const auto enough = room.first_enough(world_.set_of(letters), needs, 3);
     nodes_count_ = enough ? enough->count : 0;
     if (!enough) return -1;
@@ -114,7 +117,7 @@ TEST_F(FirstEnoughTest, TogetherTheyMustHaveWhatTheJobNeedsInAll) {
 }
 
 TEST_F(FirstEnoughTest, WithFewerEndsItIsNotKnown) {
-  OpenRoom room{world_.cluster, world_.ends, {}};
+  OpenRoom room{world_.cluster, world_.books, world_.ends, {}, std::nullopt};
   EXPECT_FALSE(room.first_enough(world_.set_of("bcd"), {}, 1)) << "b comes free with the second";
   EXPECT_TRUE(room.first_enough(world_.set_of("bcd"), {}, 2));
   EXPECT_FALSE(room.first_enough(world_.set_of("bcd"), {}, 1)) << "what is known by now";
@@ -144,7 +147,7 @@ class OpenRoomOfRowsTest : public ::testing::Test {
   // Returns with how many ends these nodes have room for a job of the partition; -1 = with none.
   int first_enough(const std::string& in, const std::string& letters, const Needs& needs) {
     const Ends& ends = world_.ends_at(1);
-    OpenRoom room{world_.cluster, ends, needs.each, world_.books, world_.in(in)};
+    OpenRoom room{world_.cluster, world_.books, ends, needs.each, world_.in(in)};
     const auto enough = room.first_enough(world_.set_of(letters), needs, ends.all().size());
     return enough ? static_cast<int>(enough->gone) : -1;
   }
