@@ -319,7 +319,7 @@ void Admission::fire_timers(base::Instant now) {
     const JobId id = timers_.begin()->second;
     timers_.erase(timers_.begin());
     Job* job = books_.find(id);
-    if (job == nullptr || !job->pending()) continue;
+    if (job == nullptr || !job->pending() || job->count() == 0) continue;
     if (wakes_ && !job->held.by_someone() && end_if_too_late(*job, now)) {
       withdraw(*job);
     } else {

@@ -108,6 +108,18 @@ TEST_F(Arrays, RunNoMoreTasksAtOnceThanTheyMay) {
   EXPECT_EQ(tasks(5), "++Rw");
 }
 
+// No task waits any longer when the last instant at which one could have started passes.
+TEST_F(Arrays, ADeadlineIsOfNoConcernToAnArrayWhoseTasksHaveAllStarted) {
+  JobRequest request = array_of(5, 2);
+  request.time_limit = seconds(60);
+  request.deadline = at(100);
+  submit(request);
+  EXPECT_EQ(tasks(5), "RR");
+  driver.run_until(at(50));
+  EXPECT_TRUE(changes_of(JobId{5}).empty());
+  EXPECT_EQ(driver.view(5).reason, Reason::kNone);
+}
+
 // On the other node: that of the first is not clean yet.
 TEST_F(Arrays, ATaskThatIsCompletingMakesRoomForTheNext) {
   submit(array_of(5, 4, 1));
