@@ -371,6 +371,7 @@ void Dependencies::change(Job& job, const JobRequest& request, const std::vector
     names_[name_of(job)].jobs.insert(job.id);
     names_[before].jobs.erase(job.id);
     left(before);
+    if (!differs) left(name_of(job));  // it may be alone there
   }
   if (differs) add(job, known);
 }

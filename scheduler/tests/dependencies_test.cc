@@ -227,6 +227,18 @@ TEST_F(Dependencies, MakeJobsOfOneNameFollowEachOther) {
   EXPECT_TRUE(runs(4));
 }
 
+// No other job has the new name, so none will leave it.
+TEST_F(Dependencies, ASingletonThatIsGivenAnotherNameWaitsForTheJobsOfThat) {
+  submit(job(1, 1));
+  JobRequest request = waiting(2, {term(DependencyKind::kSingleton)});
+  submit(request);
+  EXPECT_EQ(reason(2), Reason::kDependency);
+  request.name = "other";
+  driver.step(driver.now(), Update{request});
+  driver.run_until(driver.now());
+  EXPECT_TRUE(runs(2));
+}
+
 // A job's age counts from the instant on at which it could start.
 TEST_F(Dependencies, CostAge) {
   submit(job(1, 1));
