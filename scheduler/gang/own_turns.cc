@@ -193,6 +193,7 @@ void OwnTurns::rebuild() {
     }
     if (sliced || !job->turn.in_gang) continue;
     components_.leave(*job, now_);
+    if (job->completing()) set_phase(*job, JobClock::Phase::kIdle);
     if (job->suspended()) books_.resume(*job);
     events_.resumed(*job);
   }

@@ -38,6 +38,20 @@ TEST_F(Endings, R13_5_NoRequeueWithoutAPartition) {
   EXPECT_EQ(state(1), JobState::kRunning);
 }
 
+// R2.1: a job that ends is charged no longer, and does not begin to be when the gang is turned off.
+TEST_F(Endings, R2_1_AnEndIsNotChargedWhenTheGangIsTurnedOff) {
+  const auto one = nodes("n", 1, 1);
+  Configuration c = gang_linear({partition("p", one)});
+  Driver driver{c, one};
+  driver.ends_at_once = false;
+  RuleTest::submit(driver, 0, job(1, 1));
+  driver.step(at(10), Cancel{JobId{1}});
+  c.cluster.gang = false;
+  driver.step(at(20), Configure{std::make_shared<const Configuration>(c)});
+  driver.run_until(at(30));
+  EXPECT_EQ(driver.view(1).run_time, seconds(10));
+}
+
 // R2.1: a node takes new jobs as soon as nothing is left there of the job that ends, whatever its
 // other nodes still have.
 TEST_F(Endings, R2_1_ANodeIsFreeWhenItIsClean) {
