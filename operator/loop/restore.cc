@@ -300,8 +300,8 @@ std::optional<sched::JobFacts> ControlLoop::restored_job(JobRecord& job,
   job.accept_spec();
   // The spec may have changed while there was no leader: the loop judges it like any change.
   job.judge_again = !job.task;
+  restored.eligible_time = status.eligible_time.value_or(base::Instant{});
   if (!allocated) {
-    restored.eligible_time = status.eligible_time.value_or(base::Instant{});
     // A requeue delay that was running goes on. A begin time is in the request.
     if (restored.eligible_time > now_ && status.eligible_time != restored.request->begin_time) {
       restored.not_before = status.eligible_time;

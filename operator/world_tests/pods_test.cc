@@ -31,6 +31,26 @@ TEST(Operator, AStartThatKubeletRefusesIsUndoneAndTriedElsewhere) {
   expect_no_violations(world);
 }
 
+// The same, and the operator dies when the start is stored: the job is not older to the next
+// leader, to which the time in which it was held must not count as age.
+TEST(Operator, AStartThatIsRefusedUnderANewLeaderMakesTheJobNoOlder) {
+  World world{{}};
+  world.apply(linear_config());
+  world.apply(partition("batch", {{"nodes", {{"hostlist", "n[12-13]"}}}, {"default", true}}));
+  json job = gang_job("moved", 1, "", {}, {{"test/refuse", "OutOfcpu"}, {"test/refusals", "1"}});
+  job["spec"]["control"]["hold"] = true;
+  world.apply(job);
+  world.run_for(minutes{2});
+  world.crash_after(WritePoint::kStart, 1);
+  world.patch_job("moved", {{"control", {{"hold", false}}}});
+  ASSERT_TRUE(world.run_until([&] { return world.job("moved").status.starts == 2; }, minutes{3}))
+      << world.log_tail();
+  EXPECT_EQ(world.crashes(), 1);
+  const kube::JobStatus status = world.job("moved").status;
+  EXPECT_GE(status.eligible_time, *status.submit_time + minutes{2});
+  expect_no_violations(world);
+}
+
 // The tests' kubelet names a container as the template does, also when it has ended. Verdicts are
 // read from the states of containers by name, so a World that named them otherwise would test
 // nothing.
