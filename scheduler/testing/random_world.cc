@@ -281,6 +281,7 @@ JobRequest random_request(base::Prng& prng, JobId id, const RandomWorld& world, 
   if (chance(prng, 12) && partitions.size() > 1) {
     request.partitions = {partitions[0].name, partitions[1].name};
   }
+  request.name = any(prng, std::array{"", "", "fit"});
   request.user = chance(prng, 2) ? "ann" : "bob";
   if (!chance(prng, 3)) request.tasks = request.min_nodes * (1 + pick(prng, 3));
   if (chance(prng, 8)) request.cpus_per_task = 2;
@@ -310,12 +311,39 @@ JobRequest random_request(base::Prng& prng, JobId id, const RandomWorld& world, 
     request.required_nodes = {p.nodes[static_cast<std::size_t>(pick(prng, most))]};
   // A minute, so that some jobs reach their limits within a run.
   if (chance(prng, 6)) request.time_limit = seconds(60);
-  if (chance(prng, 6)) request.requeue = false;
+  if (chance(prng, 4)) request.requeue = chance(prng, 4);
   if (chance(prng, 12)) request.hold = true;
   if (!chance(prng, 3)) request.qos = any(prng, std::array{"low", "normal", "high"});
   if (chance(prng, 8)) request.priority = Priority{static_cast<std::uint32_t>(1 + pick(prng, 100))};
   randomise_wishes(prng, request, world, now);
   randomise_layout(prng, request, world);
+  return request;
+}
+
+// Every third job waits for some of those before it, known or unknown.
+JobRequest random_submission(base::Prng& prng, JobId id, const RandomWorld& world,
+                             base::Instant now, bool delays) {
+  JobRequest request = random_request(prng, id, world, now);
+  request.submit_time = now;
+  if (id.number() % 4 == 0) {
+    ArrayRequest& array = request.array.emplace();
+    array.tasks.insert(pick(prng, 2), 1 + pick(prng, 5), 1 + pick(prng, 2));
+    if (chance(prng, 3)) array.at_once = 1 + pick(prng, 2);
+    if (chance(prng, 4)) array.begun_most = 1 + pick(prng, 3);
+  }
+  Dependency& asked = request.dependency;
+  asked.any = chance(prng, 3);
+  if (!chance(prng, 3)) asked.kill_invalid = chance(prng, 2);
+  for (int i = chance(prng, 3) ? 1 + pick(prng, 3) : 0; i > 0; --i) {
+    DependencyTerm& term = asked.terms.emplace_back();
+    term.kind = static_cast<DependencyKind>(pick(prng, 6));
+    if (term.kind == DependencyKind::kSingleton) continue;
+    term.job = JobId{std::max<std::int64_t>(1, id.number() - 1 - pick(prng, 8))};
+    if (term.kind != DependencyKind::kAfterCorr && chance(prng, 4)) {
+      term.job = JobId::of_task(term.job, pick(prng, 6));
+    }
+    if (delays && term.kind == DependencyKind::kAfter && chance(prng, 2)) term.delay = seconds(60);
+  }
   return request;
 }
 

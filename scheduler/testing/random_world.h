@@ -22,6 +22,11 @@ struct RandomWorld {
 RandomWorld random_world(base::Prng& prng, SelectType select);
 // Returns a request that fits the world's names, as of `now`; some can never run.
 JobRequest random_request(base::Prng& prng, JobId id, const RandomWorld& world, base::Instant now);
+// Likewise as a user submits it now: with dependencies on jobs before it, and every fourth as an
+// array. `delays`: some of the dependencies have one. When a job got its nodes is stored only until
+// it is ready, and of a task that has ended not at all, so a new leader sees delays end later.
+JobRequest random_submission(base::Prng& prng, JobId id, const RandomWorld& world,
+                             base::Instant now, bool delays);
 // Another legal configuration for the same nodes: tiers, shares, modes, states, limits, slice,
 // gang, a partition more or less. The selector, its unit and memory stay.
 Configuration random_change(base::Prng& prng, const RandomWorld& world);

@@ -120,10 +120,16 @@ void StoredJobs::on(base::Instant, const Update& update) {
   JobFacts* const found = find(update.request.id);
   if (found == nullptr) return;
   JobFacts& job = *found;
+  // Single tasks are held and released by events of their own.
+  const bool changes_hold = update.request.hold != job.request->hold;
   if (job.array) {
     for (auto at = jobs_.upper_bound(job.id); at != jobs_.end() && at->first.array() == job.id;
          ++at) {
-      change(at->second, update.request);
+      JobRequest of_task = update.request;
+      if (!changes_hold) of_task.hold = at->second.request->hold;
+      const auto own = update.tasks.find(*at->first.task());
+      if (own != update.tasks.end()) own->second.apply_to(of_task);
+      change(at->second, of_task);
     }
   }
   change(job, update.request);
@@ -245,8 +251,8 @@ std::vector<JobFacts> StoredJobs::restored(
     job.state = view->state;
     // A held job shows priority 0, which the hold says by itself.
     if (view->priority.value() > 0) job.priority = view->priority;
+    job.eligible_time = view->eligible_time;
     if (!stored.partition) {
-      job.eligible_time = view->eligible_time;
       all.push_back(std::move(job));
       continue;
     }
@@ -292,7 +298,6 @@ std::string StoredJobs::not_told(const Scheduler& leader, base::Instant now) con
       }
       if (each->not_before && *each->not_before <= now) each->not_before.reset();
       if (each->allocated()) {
-        each->eligible_time = {};
         each->not_before.reset();
         each->retry = {};
         each->exit_code = 0;

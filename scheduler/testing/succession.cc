@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "scheduler/testing/cluster_driver.h"
+#include "timetable/timetable.h"
 
 namespace sched::testing {
 namespace {
@@ -38,12 +39,11 @@ struct Text {
   const Scheduler& scheduler;
 
   std::string operator()(const Start& d) const {
-    return "start in " + scheduler.partition_name(d.partition) + " limit " + text(d.time_limit) +
-           text(d.allocation);
+    return "start in " + scheduler.partition_name(d.partition) + " limit " + text(d.time_limit);
   }
   std::string operator()(const End& d) const {
     return "end " + std::to_string(static_cast<int>(d.verdict)) + " until " + text(d.kill_at) +
-           " for " + (d.preemptor ? to_string(*d.preemptor) : "nobody");
+           " for " + (d.preemptor ? to_string(*d.preemptor) : "no job");
   }
   std::string operator()(const LimitChanged& d) const { return "limit " + text(d.time_limit); }
   std::string operator()(const Claim& d) const {
@@ -68,6 +68,32 @@ struct Text {
   std::string operator()(const Planned&) const { return {}; }
 };
 
+// Leaves out what is over, what the next start sets, and what follows from whose turn it is.
+std::string text_of_facts(const JobFacts& facts, bool waits) {
+  std::string all = ", restarts " + std::to_string(facts.restarts) + ", failures " +
+                    std::to_string(facts.node_failures) + ", submitted " + text(facts.submit_time);
+  if (facts.array) {
+    all += ", waiting tasks";
+    facts.array->waiting.each([&](int task) { all += " " + std::to_string(task); });
+    all += ", outcomes";
+    facts.request->array->tasks.each([&](int task) {
+      all += " " + std::to_string(static_cast<int>(facts.array->outcomes.of(task)));
+    });
+    if (facts.array->waiting.empty()) return all;
+  }
+  if (!waits) return all + ", limit " + text(facts.time_limit);
+  all += ", eligible " + text(facts.eligible_time) + ", exit code " +
+         std::to_string(facts.exit_code) + ", terms ";
+  // One that is met is enough: the others count no more.
+  const bool any = facts.request->dependency.any;
+  if (any && state_of(facts.terms, any) == TermState::kMet) {
+    all += "met";
+  } else {
+    for (const TermState each : facts.terms) all += std::to_string(static_cast<int>(each));
+  }
+  return all + (facts.claim ? ", claims" + text(*facts.claim) : "");
+}
+
 // If a job's end is under way, only its times count: its fate is compared when it is gone. The end
 // of a job that requeues itself, since its node was lost, is stored like a requeue that was
 // decided.
@@ -81,27 +107,60 @@ std::string text(const JobView& view) {
   }
   if (view.ready) all += ", ready";
   if (view.priority.value() == 0) all += ", held";
-  return all;
+  return all + text_of_facts(*view.facts, waits);
 }
 
-// For failures: the waiting jobs in the order of their priorities.
+// For failures: the jobs with nodes, and the waiting ones in the order of their priorities.
 std::string queue_text(const Scheduler& scheduler, base::Instant now) {
   std::multimap<std::int64_t, std::string> lines;
+  std::string all;
   for (const JobId id : scheduler.jobs()) {
     const JobView view = *scheduler.job(id, now);
-    if (view.state != JobState::kPending) continue;
+    if (view.state != JobState::kPending) {
+      all += "  job " + to_string(id) + (view.completing ? " ends" : " has") +
+             text(*view.allocation) + " cores " + text_of_cores(*view.allocation) + "in " +
+             scheduler.partition_name(*view.facts->partition) + " state " +
+             std::to_string(static_cast<int>(view.state)) + "\n";
+      continue;
+    }
     std::string line = "  job " + to_string(id) + " priority " +
                        std::to_string(view.priority.value()) + " reason " +
                        std::to_string(static_cast<int>(view.reason)) + " eligible at " +
                        text(view.eligible_time) + " terms ";
     for (const TermState each : view.facts->terms) line += std::to_string(static_cast<int>(each));
+    for (const DependencyTerm& each : view.facts->request->dependency.terms) {
+      line += " of kind " + std::to_string(static_cast<int>(each.kind)) + " on job " +
+              to_string(each.job) + (each.delay.count() > 0 ? " delayed" : "");
+    }
     if (view.facts->array) line += " tasks " + std::to_string(view.facts->array->waiting.size());
     for (const std::string& name : view.facts->request->partitions) line += " " + name;
     lines.emplace(-std::int64_t{view.priority.value()}, line + "\n");
   }
-  std::string all;
   for (const auto& [order, line] : lines) all += line;
   return all;
+}
+
+// Returns the jobs by their priorities, equal ones together: a number of priority/basic that was
+// used up by a job that has ended is used again by a new leader.
+std::string order_text(const Scheduler& scheduler, base::Instant now) {
+  std::map<std::int64_t, std::string> jobs;
+  for (const JobId id : scheduler.jobs()) {
+    const JobView view = *scheduler.job(id, now);
+    if (view.completing || (view.facts->array && view.facts->array->waiting.empty())) continue;
+    jobs[-std::int64_t{view.priority.value()}] += " " + to_string(id);
+  }
+  std::string all;
+  for (const auto& [order, equal] : jobs) all += equal + ",";
+  return all;
+}
+
+// A job that the plan does not list runs always there.
+bool says(const NodePlan& plan, JobId job, base::Instant t) {
+  for (std::size_t i = 0; i < plan.entries.size(); ++i) {
+    if (plan.entries[i].job != job) continue;
+    return timetable::runs_at(plan.timetable, static_cast<std::uint16_t>(i), t);
+  }
+  return true;
 }
 
 // Whether it has its turn now, and how many it had.
@@ -116,9 +175,12 @@ bool Succession::has_nodes(const Side& side, JobId id) const {
   return view && view->allocation != nullptr;
 }
 
-void Succession::take(Side& side) const {
+void Succession::take(Side& side) {
   for (const Decision& decision : side.scheduler.take_decisions()) {
+    const auto* change = std::get_if<StateChange>(&decision);
+    if (change != nullptr && is_terminal(change->state)) ended_[change->job] = change->state;
     if (const auto* start = std::get_if<Start>(&decision)) {
+      side.nodes.push_back(to_string(start->job) + " has" + text(start->allocation));
       side.cores.push_back(text_of_cores(start->allocation));
     }
     const std::string what = std::visit(Text{side.scheduler}, decision);
@@ -132,7 +194,28 @@ void Succession::take(Side& side) const {
         },
         decision);
   }
-  side.scheduler.take_plans(now_);
+  for (NodePlan& plan : side.scheduler.take_plans(now_)) {
+    side.published[plan.node] = std::move(plan);
+  }
+}
+
+// Returns a job that is published to run when it does not, or the reverse; empty if there is none.
+std::string Succession::wrongly_published(const Side& side) const {
+  if (side.leader.engine.turns_move()) return {};
+  for (const JobId id : side.scheduler.jobs()) {
+    const JobView view = *side.scheduler.job(id, now_);
+    if (view.allocation == nullptr || !view.ready || view.ending || view.completing) continue;
+    for (int slot = 1; slot <= 4; ++slot) {
+      const base::Instant t = now_ + seconds(9.5 * slot);
+      const bool runs = side.scheduler.job(id, t)->state == JobState::kRunning;
+      for (const NodeAllocation& use : view.allocation->nodes) {
+        const auto plan = side.published.find(use.node);
+        if (plan == side.published.end() ? runs : says(plan->second, id, t) == runs) continue;
+        return text(now_) + " job " + to_string(id) + " is published otherwise at " + text(t);
+      }
+    }
+  }
+  return {};
 }
 
 void Succession::wake_until(Side& side, base::Instant to) {
@@ -146,9 +229,9 @@ void Succession::wake_until(Side& side, base::Instant to) {
   now_ = from;
 }
 
-std::string Succession::play(Scheduler& old_leader, Scheduler& new_leader, int events) {
-  Side before{old_leader, {}, {}, {}};
-  Side after{new_leader, {}, {}, {}};
+std::string Succession::play(Leader& old_leader, Leader& new_leader, int events) {
+  Side before{old_leader, old_leader.scheduler, published_, {}, {}, {}, {}};
+  Side after{new_leader, new_leader.scheduler, published_, {}, {}, {}, {}};
   std::string story;
   for (int i = 0; i < events; ++i) {
     // From the same instant up to many slices, and beyond most timers.
@@ -158,8 +241,9 @@ std::string Succession::play(Scheduler& old_leader, Scheduler& new_leader, int e
     wake_until(after, to);
     now_ = to;
     if (std::string found = difference(before, after); !found.empty()) return story + found;
-    if (turns_differ_ || cores_differ_ || room_differs_) return {};
-    const Event event = random_event(old_leader);
+    if (is_over()) return {};
+    const Event event = random_event(before.scheduler);
+    drawn_.push_back(event.index());
     story += text(now_) + " event " + std::to_string(event.index());
     std::visit(
         [&](const auto& each) {
@@ -174,12 +258,20 @@ std::string Succession::play(Scheduler& old_leader, Scheduler& new_leader, int e
       wake_until(*side, now_);
     }
     if (std::string found = difference(before, after); !found.empty()) return story + found;
-    if (turns_differ_ || cores_differ_ || room_differs_) return {};
+    if (is_over()) return {};
   }
   return {};
 }
 
 std::string Succession::difference(Side& before, Side& after) {
+  for (const JobId id : before.scheduler.jobs()) {
+    const auto other = after.scheduler.job(id, now_);
+    if (!other) continue;
+    const bool was_impossible = before.scheduler.job(id, now_)->reason == Reason::kBadConstraints;
+    const bool is_impossible = other->reason == Reason::kBadConstraints;
+    if (was_impossible != is_impossible) impossible_differ_ = true;
+  }
+  if (impossible_differ_) return {};
   const std::vector<std::string> was = std::exchange(before.decided, {});
   const std::vector<std::string> is = std::exchange(after.decided, {});
   const auto lines = [](const std::vector<std::string>& all) {
@@ -196,6 +288,12 @@ std::string Succession::difference(Side& before, Side& after) {
     room_differs_ = true;
     return {};
   }
+  const std::vector<std::string> was_on = std::exchange(before.nodes, {});
+  const std::vector<std::string> is_on = std::exchange(after.nodes, {});
+  if (was_on != is_on && world_.configuration.cluster.select == SelectType::kLinear) {
+    return "the old leader gives nodes:\n" + lines(was_on) + "the new one:\n" + lines(is_on);
+  }
+  if (was_on != is_on) nodes_differ_ = true;
   if (std::exchange(before.cores, {}) != std::exchange(after.cores, {})) cores_differ_ = true;
   if (before.scheduler.jobs() != after.scheduler.jobs()) return "they know different jobs";
   for (const JobId id : before.scheduler.jobs()) {
@@ -208,20 +306,29 @@ std::string Succession::difference(Side& before, Side& after) {
     return text(now_) + " job " + to_string(id) + " is to the old leader: " + old_view +
            ", to the new one: " + new_view;
   }
+  if (is_over()) return {};
+  const std::string was_order = order_text(before.scheduler, now_);
+  const std::string is_order = order_text(after.scheduler, now_);
+  if (was_order != is_order) {
+    return text(now_) + " by priority the jobs are to the old leader" + was_order +
+           " to the new one" + is_order;
+  }
+  for (const Side* side : {&before, &after}) {
+    if (std::string found = wrongly_published(*side); !found.empty()) return found;
+  }
   return {};
 }
 
 Event Succession::random_event(const Scheduler& leader) {
   const std::vector<JobId> jobs = leader.jobs();
   if (jobs.empty() || (jobs.size() < 14 && pick(4) == 0)) {
-    JobRequest request = random_request(prng_, next_, world_, now_);
-    request.submit_time = now_;
-    if (pick(4) == 0) {
-      request.array.emplace().tasks.insert(0, 1 + pick(4));
-      if (pick(3) == 0) request.array->at_once = 1 + pick(2);
-    }
+    const JobRequest request = random_submission(prng_, next_, world_, now_, false);
     next_ = JobId{next_.number() + 1};
-    return Submit{request};
+    return Submit{request, known_of(request)};
+  }
+  if (pick(24) == 0) {
+    world_.configuration = random_change(prng_, world_);
+    return Configure{std::make_shared<const Configuration>(world_.configuration)};
   }
   if (pick(16) == 0) {
     NodeSpec& node =
@@ -229,7 +336,44 @@ Event Succession::random_event(const Scheduler& leader) {
     node = random_change(prng_, node);
     return NodeUpdate{node};
   }
-  return about(leader, any(jobs));
+  const JobId id = any(jobs);
+  const auto& array = leader.job(id, now_)->facts->array;
+  const auto task = array && pick(2) == 0 ? array->waiting.next(pick(6)) : std::nullopt;
+  if (!task) return about(leader, id);
+  // A task that waits with its array.
+  const JobId one = JobId::of_task(id, *task);
+  const std::array<Event, 6> events{UserSuspend{one}, UserResume{one}, Cancel{one},
+                                    Hold{one},        Release{one},    Forget{one}};
+  return events[static_cast<std::size_t>(pick(6))];
+}
+
+std::vector<KnownJob> Succession::known_of(const JobRequest& request) const {
+  std::vector<KnownJob> known;
+  for (const DependencyTerm& term : request.dependency.terms) {
+    const auto at = ended_.find(term.job);
+    if (at != ended_.end()) known.push_back({.job = term.job, .state = at->second});
+  }
+  return known;
+}
+
+// Draws another request; for a task mostly other terms alone.
+Event Succession::update_of(const Scheduler& leader, JobId id) {
+  const JobRequest& asked = *leader.job(id, now_)->facts->request;
+  JobRequest changed = asked;
+  if (id.is_task() && pick(2) == 0) {
+    changed.nice = pick(2) * 1'000;
+    changed.time_limit = seconds(90);
+    return Update{changed};
+  }
+  changed = random_request(prng_, id, world_, now_);
+  changed.submit_time = now_;
+  changed.dependency = asked.dependency;
+  if (pick(4) == 0) {
+    changed.dependency = random_submission(prng_, next_, world_, now_, false).dependency;
+  }
+  Update update{changed, known_of(changed)};
+  if (id.is_task()) update.tasks[*id.task()].nice = 2'000;
+  return update;
 }
 
 // Draws an event that suits the job's state, and now and then one that makes no sense for it.
@@ -247,7 +391,7 @@ Event Succession::about(const Scheduler& leader, JobId id) {
     if (pick(2) == 0) refused.avoid_nodes = {world_.nodes[0].name};
     return refused;
   }
-  switch (pick(11)) {
+  switch (pick(13)) {
     case 10:
       return JobRan{id, seconds(pick(20))};
     case 0:
@@ -266,11 +410,11 @@ Event Succession::about(const Scheduler& leader, JobId id) {
       return JobEnding{id, pick(2) == 0 ? JobState::kFailed : JobState::kNodeFail, 1};
     case 7:
       return JobGone{id};
-    default: {
-      JobRequest changed = random_request(prng_, id, world_, now_);
-      changed.submit_time = now_;
-      return Update{changed};
-    }
+    case 11:
+      if (!allocated) return Forget{id, pick(2) == 0};
+      [[fallthrough]];
+    default:
+      return update_of(leader, id);
   }
 }
 

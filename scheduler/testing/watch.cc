@@ -102,11 +102,20 @@ void Watch::on_event(base::Instant now, const Event& event) {
     const auto array = book->second.request.array;
     std::vector<JobId> all{update->request.id};
     if (array) all = own_tasks(all.front());
+    const auto change = [&](Book& each) {
+      if (each.request.dependency != update->request.dependency) {
+        each.unknown.clear();
+        for (const DependencyTerm& term : update->request.dependency.terms) {
+          if (!is_known(term.job)) each.unknown.insert(term.job);
+        }
+      }
+      each.request = update->request;
+    };
     for (const JobId id : all) {
-      if (!books_.at(id).allocation) books_.at(id).request = update->request;
+      if (!books_.at(id).allocation) change(books_.at(id));
     }
     if (!array) return;
-    book->second.request = update->request;
+    change(book->second);
     book->second.request.array.emplace().tasks = array->tasks;
   } else if (const auto* ending = std::get_if<JobEnding>(&event)) {
     // An ending of a job without nodes is not one: it is passed over.

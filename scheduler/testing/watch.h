@@ -46,6 +46,8 @@ class Watch {
 
   // Books of the jobs that have not ended.
   const std::map<JobId, Book>& books() const { return books_; }
+  // Returns how the others have ended.
+  const std::map<JobId, JobState>& ended() const { return ended_; }
   const std::map<std::string, NodeSpec>& nodes() const { return nodes_; }
 
  private:

@@ -8,11 +8,16 @@
 // KUBEGANG_LONG: a million events per test. KUBEGANG_RANDOM_EVENTS: the number of events per test.
 // KUBEGANG_SEED repeats one run, with KUBEGANG_TRACE it tells its events and decisions.
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -38,9 +43,12 @@ struct Looks {
   std::int64_t mixtures = 0;     // likewise, some of whose nodes have a timetable of before
   std::int64_t played = 0;       // what a job does when the core is played
   std::int64_t successions = 0;  // new leaders that were played on beside the old one
-  std::int64_t turns_apart = 0;  // those of them that gave the turns to other jobs
-  std::int64_t cores_apart = 0;  // those of them that gave a job other cores
-  std::int64_t room_apart = 0;   // likewise for jobs that were resumed
+  std::array<std::int64_t, std::variant_size_v<Event>> events{};  // of all of them, by kind
+  std::int64_t turns_apart = 0;       // those of them that gave the turns to other jobs
+  std::int64_t cores_apart = 0;       // those of them that gave a job other cores
+  std::int64_t nodes_apart = 0;       // likewise other nodes
+  std::int64_t impossible_apart = 0;  // those of them in which one found that a job fits nowhere
+  std::int64_t room_apart = 0;        // likewise for jobs that were resumed
 };
 
 // One run of random events. Beside the scheduler under test, which the driver owns, there are:
@@ -267,6 +275,7 @@ class RandomRun {
     const double gaps[] = {0, 0.5, 2, 6, 31, 500};
     const base::Instant to = driver_.now() + seconds(gaps[pick(6)]);
     driver_.run_until(to);
+    if (!told_ && pick(8) == 0) check_succession();
   }
 
   // Removes one at random.
@@ -324,7 +333,7 @@ class RandomRun {
           if constexpr (requires { each.request; }) {
             job = to_string(each.request.id) + " of " + std::to_string(each.request.min_nodes) +
                   " nodes in " + each.request.partitions.front() + ", " + each.request.user +
-                  ", QOS " + each.request.qos + ", sharing " +
+                  ", named \"" + each.request.name + "\", QOS " + each.request.qos + ", sharing " +
                   std::to_string(static_cast<int>(each.request.sharing));
           }
         },
@@ -406,29 +415,21 @@ class RandomRun {
     }
   }
 
-  // Every third job waits for some of those before it, known or unknown.
   void submit_one() {
     const JobId id{next_id_++};
-    JobRequest request = random_request(prng_, id, world_, driver_.now());
-    const bool waits = pick(3) == 0 && id.number() > 1;
-    if (pick(4) == 0) {
-      request.array.emplace().tasks.insert(pick(2), 1 + pick(5), 1 + pick(2));
-      if (pick(3) == 0) request.array->at_once = 1 + pick(2);
-    }
-    request.dependency.any = pick(3) == 0;
-    if (pick(3) > 0) request.dependency.kill_invalid = pick(2) == 0;
-    for (int i = waits ? 1 + pick(3) : 0; i > 0; --i) {
-      DependencyTerm& term = request.dependency.terms.emplace_back();
-      term.kind = static_cast<DependencyKind>(pick(6));
-      if (term.kind == DependencyKind::kSingleton) continue;
-      term.job = JobId{std::max<std::int64_t>(1, id.number() - 1 - pick(8))};
-      if (term.kind != DependencyKind::kAfterCorr && pick(4) == 0) {
-        term.job = JobId::of_task(term.job, pick(6));
-      }
-      // How long one has waited is stored with no job that has ended.
-      if (told_ && term.kind == DependencyKind::kAfter && pick(2) == 0) term.delay = seconds(60);
-    }
+    const JobRequest request = random_submission(prng_, id, world_, driver_.now(), told_);
     tell(Submit{request, watch_.known_of(request)});
+  }
+
+  // Other terms of the task, if it is one.
+  std::map<int, TaskTerms> random_terms(JobId task) {
+    std::map<int, TaskTerms> terms;
+    if (!task.is_task() || pick(2) == 0) return terms;
+    TaskTerms& own = terms[*task.task()];
+    if (pick(2) == 0) own.time_limit = seconds(90);
+    if (pick(2) == 0) own.priority = Priority{static_cast<std::uint32_t>(1 + pick(100))};
+    if (pick(2) == 0) own.nice = 2'000;
+    return terms;
   }
 
   // Events that change much at once: one in fifteen, or worlds would never settle.
@@ -456,11 +457,17 @@ class RandomRun {
           const JobRequest& now = watch_.books().at(id).request;
           changed.user = now.user;
           changed.dependency = now.dependency;
+          if (pick(3) == 0) {
+            const JobId next{next_id_};  // waits for any that came before, itself and others
+            changed.dependency =
+                random_submission(prng_, next, world_, driver_.now(), told_).dependency;
+            if (core().refused_dependency(changed)) changed.dependency = now.dependency;
+          }
           // Such a change is refused, which is a matter of other tests.
           std::erase_if(changed.licenses, [&](const auto& asked) {
             return asked.second > licenses_of(world_.configuration.cluster.licenses, asked.first);
           });
-          tell(Update{changed});
+          tell(Update{changed, watch_.known_of(changed), random_terms(*one)});
         }
         break;
       case 3:
@@ -661,7 +668,6 @@ class RandomRun {
   // A new leader, from what is stored and published, goes on as the old one would.
   void check_succession() {
     const base::Instant now = driver_.now();
-    if (!all_published()) return;
     // How a running job shares its nodes is not stored: to a new leader it follows from the
     // partition as it is now.
     if (runs_since_before(configured_at_)) return;
@@ -669,22 +675,36 @@ class RandomRun {
     if (world_.configuration.cluster.backfill.interval > base::Duration{0}) return;
     // The old leader does not count jobs that are impossible; the new one does until it finds out.
     if (stored_.has_impossible()) return;
-    Scheduler before{Options{}};
-    replay(before);
-    Scheduler after{Options{}};
+    Leader old_leader, new_leader;
+    replay(old_leader.scheduler);
+    if (old_leader.engine.turns_move()) return;
+    // Both get to know from their caller how these have ended. As long as the old one has a record
+    // of an array, the tasks of another one that wait in vain for its tasks become jobs one by one.
+    for (const auto& [id, state] : watch_.ended()) {
+      if (!id.is_task()) old_leader.scheduler.step(now, Forget{id});
+    }
+    old_leader.scheduler.take_decisions();
+    Scheduler& after = new_leader.scheduler;
     after.step(now, Configure{std::make_shared<const Configuration>(world_.configuration)});
     for (const NodeSpec& spec : world_.nodes) after.step(now, NodeUpdate{spec});
     const std::vector<JobFacts> jobs = stored_for(after);
     std::vector<NodePlan> plans;
     for (const auto& [node, plan] : driver_.published()) plans.push_back(plan);
-    after.restore_from_published(now, jobs, plans);
+    std::vector<KnownJob> known;
+    for (const JobFacts& job : jobs)
+      std::ranges::copy(watch_.known_of(*job.request), std::back_inserter(known));
+    after.restore_from_published(now, jobs, plans, known);
     for (const Event& wish : stored_.wishes(jobs)) after.step(now, wish);
     after.take_decisions();
     ++looks_.successions;
-    Succession succession{base::Prng{prng_.next()}, world_, now, JobId{next_id_}};
-    EXPECT_EQ(succession.play(before, after, 50), "");
+    Succession succession{base::Prng{prng_.next()}, world_,        now, JobId{next_id_},
+                          driver_.published(),      watch_.ended()};
+    EXPECT_EQ(succession.play(old_leader, new_leader, 50), "");
+    for (const std::size_t event : succession.drawn()) ++looks_.events[event];
     looks_.turns_apart += succession.turns_differ() ? 1 : 0;
+    looks_.nodes_apart += succession.nodes_differ() ? 1 : 0;
     looks_.cores_apart += succession.cores_differ() ? 1 : 0;
+    looks_.impossible_apart += succession.impossible_differ() ? 1 : 0;
     looks_.room_apart += succession.room_differs() ? 1 : 0;
   }
 
@@ -744,6 +764,11 @@ class RandomRun {
   std::vector<JobId> ending_;
 };
 
+template <typename One>
+std::size_t event_index() {
+  return Event{One{}}.index();
+}
+
 std::int64_t from_environment(const char* name, std::int64_t otherwise) {
   const char* value = std::getenv(name);
   return value == nullptr ? otherwise : std::atoll(value);
@@ -773,9 +798,111 @@ void run_many(SelectType select, bool told, std::uint64_t first_seed) {
   EXPECT_GT(looks.mixtures, events / 1000);
   EXPECT_GT(looks.played, events / 10);
   EXPECT_GT(looks.successions, events / 200);
+  for (const std::size_t missing :
+       {event_index<NodeRemove>(), event_index<Wake>(), event_index<SliceEnd>(),
+        event_index<Pass>(), event_index<TimeLimitReached>()}) {
+    ++looks.events[missing];  // needs others, or a replay
+  }
+  for (std::size_t i = 0; i < looks.events.size(); ++i) {
+    EXPECT_GT(looks.events[i], 0) << "no succession was told event " << i;
+  }
   EXPECT_LT(looks.turns_apart, looks.successions / 5);
   EXPECT_LT(looks.cores_apart, looks.successions / 20);
+  EXPECT_LT(looks.nodes_apart, looks.successions / 100);
+  EXPECT_LT(looks.impossible_apart, looks.successions / 50);
   EXPECT_LT(looks.room_apart, looks.successions / 100);
+}
+
+// All fields. One that is new does not compile until it is named here, and then it must be drawn.
+auto fields_of(const JobRequest& request) {
+  const auto& [id, name, user, account, submit_time, partitions, min_nodes, nodes_given, max_nodes,
+               tasks, tasks_per_node, tasks_per_socket, tasks_per_core, cpus_per_task,
+               min_cpus_per_node, sockets_per_node, cores_per_socket, threads_per_core, overcommit,
+               use_min_nodes, memory, tmp_disk, devices, devices_of_job, devices_per_task,
+               devices_per_socket, per_gpu, licenses, sharing, required_nodes, excluded_nodes,
+               unusable_nodes, contiguous, constraint, time_limit, time_min, begin_time, deadline,
+               dependency, qos, priority, nice, hold, suspend, requeue, array, pod_per_task] =
+      request;
+  const auto& [gpu_cpus, gpu_tasks, gpu_memory] = per_gpu;
+  const auto& [any, kill_invalid, terms] = dependency;
+  const auto& [array_tasks, at_once, begun_most] = array.value_or(ArrayRequest{});
+  const auto& [kind, job, delay] = terms.empty() ? DependencyTerm{} : terms.back();
+  return std::tuple{id,
+                    name,
+                    user,
+                    account,
+                    submit_time,
+                    partitions,
+                    min_nodes,
+                    nodes_given,
+                    max_nodes,
+                    tasks,
+                    tasks_per_node,
+                    tasks_per_socket,
+                    tasks_per_core,
+                    cpus_per_task,
+                    min_cpus_per_node,
+                    sockets_per_node,
+                    cores_per_socket,
+                    threads_per_core,
+                    overcommit,
+                    use_min_nodes,
+                    memory,
+                    tmp_disk,
+                    devices,
+                    devices_of_job,
+                    devices_per_task,
+                    devices_per_socket,
+                    gpu_cpus,
+                    gpu_tasks,
+                    gpu_memory,
+                    licenses,
+                    sharing,
+                    required_nodes,
+                    excluded_nodes,
+                    unusable_nodes,
+                    contiguous,
+                    constraint,
+                    time_limit,
+                    time_min,
+                    begin_time,
+                    deadline,
+                    any,
+                    kill_invalid,
+                    kind,
+                    job,
+                    delay,
+                    qos,
+                    priority,
+                    nice,
+                    hold,
+                    suspend,
+                    requeue,
+                    array_tasks,
+                    at_once,
+                    begun_most,
+                    pod_per_task};
+}
+
+// Each has more than one value in a thousand worlds.
+TEST(RandomEvents, RequestsDrawEveryField) {
+  using Fields = decltype(fields_of(JobRequest{}));
+  std::optional<Fields> first;
+  std::array<bool, std::tuple_size_v<Fields>> varies{};
+  for (std::uint64_t seed = 1; seed <= 1'000; ++seed) {
+    base::Prng prng{seed};
+    const RandomWorld world = random_world(prng, SelectType::kConsTres);
+    for (std::int64_t id = 1; id <= 12; ++id) {
+      const Fields fields =
+          fields_of(random_submission(prng, JobId{id}, world, at(static_cast<double>(id)), true));
+      if (!first) first = fields;
+      [&]<std::size_t... I>(std::index_sequence<I...>) {
+        ((varies[I] = varies[I] || std::get<I>(fields) != std::get<I>(*first)), ...);
+      }
+      (std::make_index_sequence<std::tuple_size_v<Fields>>{});
+    }
+  }
+  for (std::size_t i = 0; i < varies.size(); ++i) EXPECT_TRUE(varies[i]) << "field " << i;
 }
 
 // Each found something once; changes of random_world make other runs of them.
@@ -787,9 +914,9 @@ TEST(RandomEvents, SeedsThatFoundSomething) {
     SCOPED_TRACE("KUBEGANG_SEED=" + std::to_string(seed));
     ASSERT_TRUE((RandomRun{seed, SelectType::kLinear, false, looks}.run(100)));
   }
-  for (const std::uint64_t seed : {2'000'126U, 2'000'343U, 2'000'499U, 2'000'589U, 2'000'609U,
-                                   2'001'368U, 2'001'997U, 2'002'319U, 2'002'353U, 2'002'673U,
-                                   2'003'932U}) {
+  for (const std::uint64_t seed :
+       {2'000'126U, 2'000'343U, 2'000'499U, 2'000'589U, 2'000'609U, 2'001'368U, 2'001'997U,
+        2'002'319U, 2'002'353U, 2'002'673U, 2'003'932U}) {
     SCOPED_TRACE("KUBEGANG_SEED=" + std::to_string(seed));
     ASSERT_TRUE((RandomRun{seed, SelectType::kConsTres, false, looks}.run(100)));
   }
