@@ -285,6 +285,40 @@ std::string devices_text(const kube::Allocation& allocation) {
   return text;
 }
 
+// Returns "16Gi on each node", "4Gi for each CPU"; "" if none is known. A job that has nodes
+// shows what it got there, which the partition may have set; any other what it asks for.
+std::string memory_text(const kube::Job& job) {
+  std::optional<kube::Bytes> most;
+  std::optional<kube::Bytes> least;
+  if (job.status.allocation) {
+    for (const kube::NodeShare& share : job.status.allocation->shares) {
+      if (!share.memory) continue;
+      most = std::max(most.value_or(*share.memory), *share.memory);
+      least = std::min(least.value_or(*share.memory), *share.memory);
+    }
+  }
+  if (most) {
+    return (*least == *most ? "" : kube::format_bytes(*least) + " to ") +
+           kube::format_bytes(*most) + " on each node";
+  }
+  const kube::JobResources& asked = job.spec.resources;
+  if (asked.memory_per_node) return kube::format_bytes(*asked.memory_per_node) + " on each node";
+  if (asked.memory_per_cpu) return kube::format_bytes(*asked.memory_per_cpu) + " for each CPU";
+  if (asked.memory_per_gpu) return kube::format_bytes(*asked.memory_per_gpu) + " for each GPU";
+  return asked.all_memory.value_or(false) ? "all of each node" : "";
+}
+
+// Returns "2026-01-01T00:10:00Z, in 10:00, by its time limit" of a job that runs; "" without a
+// limit, and while it stands still for longer than a turn, for then its end is not known.
+std::string end_text(const Facts& facts) {
+  const auto limit = limit_in_force(facts.job);
+  const bool takes_turns = facts.turns.has_value();
+  if (!limit || (facts.moment.code != "R" && !takes_turns)) return "";
+  const base::Instant end = facts.now + std::max(base::Duration{0}, *limit - facts.moment.run_time);
+  return when(end, facts.now) + ", by its time limit" +
+         (takes_turns ? " if it took no turns; later as it does" : "");
+}
+
 // Answers in the order in which a person asks: which job, what does it do, where, why not, since
 // when, and at last the conditions and events for those who look closer. Lines without a value are
 // left out. For example "State  Running, suspended now" is a job whose turn is over at this
@@ -305,10 +339,14 @@ Lines explanation(const Facts& facts) {
   if (status.allocation) {
     add(out, "Nodes", status.allocation->hostlist);
     add(out, "CPUs", std::to_string(status.allocation->cpus));
+    add(out, "Memory", memory_text(job));
     add(out, "Devices", devices_text(*status.allocation));
     add(out, "Run time", slurm::format_run_time(moment.run_time));
-    const auto limit = status.time_limit ? status.time_limit : job.spec.schedule.time_limit;
+    const auto limit = limit_in_force(job);
     if (limit) add(out, "Time limit", slurm::format_run_time(*limit));
+    if (!status.ending) add(out, "Ends", end_text(facts));
+  } else {
+    add(out, "Memory", memory_text(job));
   }
   if (facts.turns) add_turns(out, facts);
   add(out, "Account", job.spec.schedule.account.value_or(""));

@@ -18,6 +18,10 @@ namespace {
 // More of them say no more.
 constexpr std::size_t kBlockersMax = 5;
 
+// The operator leaves an expected start as it is written until the plan differs by 5 s; both
+// instants are shown in whole seconds.
+constexpr base::Duration kPlanTolerance = std::chrono::seconds{6};
+
 // Returns true if the job is in the queue: pending, and an operator has numbered it.
 bool waits(const kube::Job& job) {
   const kube::JobState state = job.status.state.value_or(kube::JobState::kPending);
@@ -68,10 +72,16 @@ bool is_before(const kube::Job& other, const kube::Job& job) {
   return place(other) < place(job);
 }
 
-// Returns the job's own time limit, or the one that its partition gives it by the spec that is in
-// force; nullopt if none is known here.
+// Returns the limit in force of a job that runs. Of one that waits, the time that is kept for it:
+// the least that it accepts, its own limit, or the one that its partition gives it by the spec that
+// is in force. nullopt if none is known here.
 std::optional<base::Duration> time_limit(const kube::Job& job,
                                          const std::vector<kube::Partition>& partitions) {
+  if (job.status.allocation) {
+    const auto limit = limit_in_force(job);
+    if (limit || job.status.observed) return limit;
+  }
+  if (job.spec.schedule.time_min) return job.spec.schedule.time_min;
   if (job.spec.schedule.time_limit) return job.spec.schedule.time_limit;
   for (const kube::Partition& partition : partitions) {
     if (partition.metadata.name != job.status.partition) continue;
@@ -82,13 +92,6 @@ std::optional<base::Duration> time_limit(const kube::Job& job,
     return limits.default_time ? limits.default_time : limits.max_time;
   }
   return std::nullopt;
-}
-
-// Returns "2026-01-01T00:10:00Z, in 10:00"; without the second part if that is past.
-std::string when(base::Instant at, base::Instant now) {
-  const base::Duration left = std::chrono::round<std::chrono::seconds>(at - now);
-  return kube::format_time(at) +
-         (left > base::Duration{0} ? ", in " + slurm::format_run_time(left) : "");
 }
 
 // Adds how many waiting jobs of its partitions the scheduler considers first. Held jobs are not
@@ -105,59 +108,101 @@ void add_place_in_queue(Lines& lines, const kube::Job& job, const std::vector<ku
                                   std::to_string(nodes) + (nodes == 1 ? " node" : " nodes"));
 }
 
-// A job that has, or will have, nodes on which the waiting job is planned. `until` is only for the
-// order; the sentence has it as text.
+// A job that has, or will have, nodes on which the waiting job is planned.
 struct Blocker {
-  base::Instant until;
-  std::string sentence;
+  const kube::Job* job;
+  std::string where;
+  std::optional<base::Instant> from;   // of one that waits too
+  std::optional<base::Instant> until;  // unknown without a known time limit
 };
+
+// Returns when a job that runs is gone: at the end of its time limit, or of its grace time if it is
+// being ended. A suspended job does not use up its time limit, so it leaves later by what it stood
+// still.
+std::optional<base::Instant> end_of(const kube::JobStatus& status,
+                                    const std::optional<base::Duration>& limit, base::Instant now) {
+  std::optional<base::Instant> end;
+  if (limit) {
+    end = status.start_time.value_or(now) + *limit +
+          (status.suspend_time ? status.suspend_time->elapsed : base::Duration{0});
+  }
+  if (status.ending && status.ending->grace_end) {
+    end = std::min(end.value_or(base::kNever), *status.ending->grace_end);
+  }
+  return end;
+}
 
 // Returns the jobs that run on the planned nodes, and those to which these nodes are promised
 // before. The one that is expected to leave last comes first, for it decides when the job can
 // start. All of that follows from statuses: ends are start plus time limit, as the backfill
-// assumes.
+// assumes. A job that stays longer than until the expected start is not waited for: it leaves room
+// on its nodes, or is preempted.
 std::vector<Blocker> blockers(const kube::Job& job, const std::vector<kube::Job>& all,
                               const std::vector<kube::Partition>& partitions, base::Instant now) {
   const std::set<std::string> own = nodes_of(job.status.planned_nodes);
+  const base::Instant expected = *job.status.expected_start_time;
   std::vector<Blocker> found;
   for (const kube::Job& other : all) {
     const kube::JobStatus& status = other.status;
     if (other.metadata.uid == job.metadata.uid) continue;
     const bool runs = status.allocation && !(status.state && kube::is_final(*status.state));
     // A plan for a later start does not stand in the way.
-    const bool has_plan = waits(other) && status.expected_start_time &&
-                          *status.expected_start_time < *job.status.expected_start_time;
+    const bool has_plan =
+        waits(other) && status.expected_start_time && *status.expected_start_time < expected;
     if (!runs && !has_plan) continue;
-    const std::string where =
-        common_nodes(own, runs ? status.allocation->hostlist : status.planned_nodes);
-    if (where.empty()) continue;
+    Blocker blocker{.job = &other, .where = {}, .from = {}, .until = {}};
+    blocker.where = common_nodes(own, runs ? status.allocation->hostlist : status.planned_nodes);
+    if (blocker.where.empty()) continue;
     const auto limit = time_limit(other, partitions);
-    // Without a known time limit it counts as the last to leave.
-    Blocker blocker{base::kNever, where + ": "};
-    blocker.sentence += runs ? label(other) + " runs there"
-                             : "promised to " + label(other) + " from " +
-                                   kube::format_time(*status.expected_start_time);
-    if (limit) {
-      blocker.until = (runs ? status.start_time.value_or(now) : *status.expected_start_time) +
-                      // A suspended job does not use up its time limit, so it leaves later by what
-                      // it stood still.
-                      *limit +
-                      (status.suspend_time ? status.suspend_time->elapsed : base::Duration{0});
-      blocker.sentence += runs ? ", until " + when(blocker.until, now) + " by its time limit"
-                               : " until " + kube::format_time(blocker.until);
+    if (runs) {
+      blocker.until = end_of(status, limit, now);
+    } else {
+      blocker.from = *status.expected_start_time;
+      if (limit) blocker.until = *blocker.from + *limit;
     }
+    const bool never_ends = runs && !blocker.until && status.observed;
+    // Both plans may be shown too early or too late.
+    const base::Duration tolerance = runs ? kPlanTolerance : 2 * kPlanTolerance;
+    if (never_ends || (blocker.until && *blocker.until > expected + tolerance)) continue;
+    if (!runs && blocker.until) blocker.until = std::min(*blocker.until, expected);
     found.push_back(std::move(blocker));
   }
-  std::stable_sort(found.begin(), found.end(),
-                   [](const Blocker& a, const Blocker& b) { return a.until > b.until; });
+  std::stable_sort(found.begin(), found.end(), [](const Blocker& a, const Blocker& b) {
+    return a.until.value_or(base::kNever) > b.until.value_or(base::kNever);
+  });
   return found;
+}
+
+// Returns "n1: job 7 (team-a/train) runs there, until … by its time limit".
+std::string sentence(const Blocker& blocker, base::Instant now) {
+  if (blocker.from) {
+    return blocker.where + ": promised to " + label(*blocker.job) + " from " +
+           kube::format_time(*blocker.from) +
+           (blocker.until ? " until " + kube::format_time(*blocker.until) : "");
+  }
+  const bool is_ending = blocker.job->status.ending && blocker.job->status.ending->grace_end;
+  return blocker.where + ": " + label(*blocker.job) +
+         (is_ending ? " is being ended there" : " runs there") +
+         (blocker.until ? ", until " + when(*blocker.until, now) : "") +
+         (blocker.until && !is_ending ? " by its time limit" : "");
 }
 
 }  // namespace
 
+std::optional<base::Duration> limit_in_force(const kube::Job& job) {
+  if (job.status.time_limit || job.status.observed) return job.status.time_limit;
+  return job.spec.schedule.time_limit;
+}
+
+std::string when(base::Instant at, base::Instant now) {
+  const base::Duration left = std::chrono::round<std::chrono::seconds>(at - now);
+  return kube::format_time(at) +
+         (left > base::Duration{0} ? ", in " + slurm::format_run_time(left) : "");
+}
+
 // 1. the place in the queue, unless the job is held or refused
 // 2. the planned start, if the backfill has planned one
-// 3. the jobs that hold the planned nodes until then
+// 3. the jobs that hold the planned nodes until then, none of them longer
 Lines outlook(const kube::Job& job, const std::vector<kube::Job>& all,
               const std::vector<kube::Partition>& partitions, base::Instant now) {
   Lines lines;
@@ -167,13 +212,15 @@ Lines outlook(const kube::Job& job, const std::vector<kube::Job>& all,
   const bool is_refused = accepted != nullptr && accepted->status == kube::ConditionStatus::kFalse;
   if (!is_held(job) && !is_refused) add_place_in_queue(lines, job, all);
   if (!job.status.expected_start_time) return lines;
-  lines.emplace_back("Expected", when(*job.status.expected_start_time, now) + ", on " +
-                                     job.status.planned_nodes +
+  const std::vector<Blocker> found = blockers(job, all, partitions, now);
+  // The start is not before the ends that it waits for.
+  base::Instant expected = *job.status.expected_start_time;
+  for (const Blocker& each : found) expected = std::max(expected, each.until.value_or(expected));
+  lines.emplace_back("Expected", when(expected, now) + ", on " + job.status.planned_nodes +
                                      "; sooner if jobs end before their time limits, later if a "
                                      "limit is raised or a job of higher priority comes");
-  const std::vector<Blocker> found = blockers(job, all, partitions, now);
   for (std::size_t i = 0; i < found.size() && i < kBlockersMax; ++i) {
-    lines.emplace_back("Waits for", found[i].sentence);
+    lines.emplace_back("Waits for", sentence(found[i], now));
   }
   if (found.size() > kBlockersMax) {
     lines.emplace_back("Waits for", std::to_string(found.size() - kBlockersMax) + " other jobs");
