@@ -1050,7 +1050,8 @@ TEST_F(ClusterCommands, InfoShowsThatARefusedPartitionIsNotThere) {
   ASSERT_TRUE(client_.patch_status_from(*created, refused).ok());
   EXPECT_EQ(run({"info"}).out,
             "PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST\n"
-            "second    inact        n/a      0    n/a \n");
+            "second    inact        n/a      0    n/a \n"
+            "partition second is refused: spec.default: another one is\n");
 }
 
 // Exit code 1 always comes with a sentence. An empty YAML and exit code 0 would be applied by a

@@ -116,12 +116,14 @@ bool has_node(const kube::PartitionSpec& spec, const std::set<std::string>& list
   return listed.count(node.metadata.name) != 0;
 }
 
-// Returns true if nothing of the partition is in force: it has no nodes, and no job gets it by
-// default.
-bool is_refused(const kube::Partition& partition) {
-  const kube::Condition* accepted = kube::find_condition(partition.status.conditions, "Accepted");
-  return !partition.status.accepted && accepted != nullptr &&
-         accepted->status == kube::ConditionStatus::kFalse;
+// Returns the condition that says why nothing of the partition is in force: it has no nodes, and no
+// job gets it by default. Null if something is.
+const kube::Condition* refusal_of(const kube::Partition& partition) {
+  const kube::Condition* accepted =
+      kube::find_condition(partition.status.conditions, kube::kAccepted);
+  const bool is_refused = !partition.status.accepted && accepted != nullptr &&
+                          accepted->status == kube::ConditionStatus::kFalse;
+  return is_refused ? accepted : nullptr;
 }
 
 }  // namespace
@@ -133,12 +135,13 @@ const kube::PartitionSpec& spec_in_force(const kube::Partition& partition) {
 // It is the only line of a partition that has no nodes: a user would look in vain for a partition
 // that is not shown.
 InfoLine partition_line(const kube::Partition& partition) {
-  if (is_refused(partition)) {
+  if (const kube::Condition* refusal = refusal_of(partition)) {
     return {.partition = partition.metadata.name,
             .available = "inact",
             .time_limit = "n/a",
             .state = "n/a",
-            .hostlist = {}};
+            .hostlist = {},
+            .refused = refusal->message.empty() ? refusal->reason : refusal->message};
   }
   const kube::PartitionSpec& spec = spec_in_force(partition);
   return {.partition = partition.metadata.name + (spec.is_default.value_or(false) ? "*" : ""),
@@ -218,7 +221,7 @@ std::vector<NodeLine> node_lines(const ClusterNodes& cluster) {
   const std::map<std::string, Held> held = held_by_node(cluster.jobs);
   std::vector<NodeLine> lines;
   for (const kube::Partition& partition : cluster.partitions) {
-    if (is_refused(partition)) continue;
+    if (refusal_of(partition) != nullptr) continue;
     if (cluster.has_nodes) {
       add_nodes(partition, cluster, held, lines);
     } else {
@@ -268,7 +271,8 @@ std::vector<InfoLine> info_lines(const ClusterNodes& cluster) {
   return lines;
 }
 
-// Nodes last: the hostlist is the one column that may be long.
+// Nodes last: the hostlist is the one column that may be long. Below the table is why partitions
+// are refused.
 std::string format_info(const std::vector<InfoLine>& lines) {
   // sinfo's widths (sinfo(1), default format).
   std::vector<Column> columns = {Column{"PARTITION", 9, true}, Column{"AVAIL", 5},
@@ -286,7 +290,13 @@ std::string format_info(const std::vector<InfoLine>& lines) {
     const std::string held = std::to_string(line.gpus_held) + "/" + std::to_string(line.gpus);
     rows.back().insert(rows.back().end() - 1, held);
   }
-  return format_table(columns, rows);
+  std::string text = format_table(columns, rows);
+  for (const InfoLine& line : lines) {
+    if (!line.refused.empty()) {
+      text += "partition " + line.partition + " is refused: " + line.refused + "\n";
+    }
+  }
+  return text;
 }
 
 // SOURCE: sinfo.1, --list-reasons. A node of two partitions stands in a line for each.
@@ -399,7 +409,8 @@ int run_info(const Session& session, const InfoOptions& options, Output output) 
                     {"nodes", line.nodes_count},
                     {"gpus", line.gpus},
                     {"gpusHeld", line.gpus_held},
-                    {"nodeList", line.hostlist}});
+                    {"nodeList", line.hostlist},
+                    {"refused", line.refused}});
   }
   output.out << json.dump(2) << "\n";
   return kExitOk;

@@ -24,6 +24,7 @@ struct InfoLine {
   std::string hostlist;   // of them; "" if the names are not known
   std::int64_t gpus = 0;  // of them together, and how many of these jobs hold
   std::int64_t gpus_held = 0;
+  std::string refused{};  // why nothing of the partition is in force; "" if something is
   friend bool operator==(const InfoLine&, const InfoLine&) = default;
 };
 
