@@ -199,15 +199,30 @@ TEST(Import, TellsWhatItCannotTranslateWorstFirst) {
       ElementsAre("slurm.conf:26: QOS=high: no file has this QOS; it is made without limits",
                   "slurm.conf:28: PartitionName=none: is left out: it has no nodes",
                   HasSubstr("slurm.conf:23: AllowGroups=staff: becomes allow.namespaces (staff)"),
-                  "slurm.conf:10: SchedulerParameters=default_queue_depth=50: has no counterpart; "
-                  "Slurm's default holds",
                   "slurm.conf:19: PriorityFlags DEPTH_OBLIVIOUS: not supported yet; leave it out",
+                  HasSubstr("slurm.conf:10: SchedulerParameters=default_queue_depth=50: after a"),
                   HasSubstr("slurm.conf:22: Gres=gpu:4: the node's GPUs are what its device"),
                   HasSubstr("slurm.conf:26: \"Debug_Q\": is named \"debug-q\" here"),
                   "slurm.conf: 2 parameters are not about scheduling",
-                  "slurm.conf: 2 of 3 partitions are imported; 2 left out; 1 about access; 2 "
-                  "parameters without effect"));
+                  "slurm.conf: 2 of 3 partitions are imported; 2 left out; 1 about access; 1 "
+                  "parameter without effect"));
   EXPECT_TRUE(imported.object_lost && imported.setting_lost);
+}
+
+// Words of SchedulerParameters that many sites have, and that say nothing of which job starts when.
+// Each has a remark, and none of them is a loss.
+TEST(Import, WordsThatSayNothingHereAreNoLoss) {
+  const std::string words =
+      "assoc_limit_continue,defer,default_queue_depth=256,enable_hetjob_steps,max_script_size=9,"
+      "max_switch_wait=300,nohold_on_prolog_fail";
+  const Imported imported =
+      import_text("s", "SchedulerParameters=" + words + "\nNodeName=n1\nPartitionName=p\n");
+  EXPECT_FALSE(imported.setting_lost);
+  EXPECT_EQ(imported.remarks.size(), 8U);
+  EXPECT_EQ(imported.remarks.front(),
+            "s:1: SchedulerParameters=assoc_limit_continue: a job over a limit stops no others "
+            "here");
+  EXPECT_TRUE(import_text("s", "SchedulerParameters=enable_user_top\nNodeName=n1\n").setting_lost);
 }
 
 // A site's own plugins may change every job; one that does nothing loses nothing.
@@ -513,6 +528,24 @@ TEST(Import, OnlyASlurmConfBecomesASchedulerConfig) {
   for (const char* text : {"ClusterName=c\n", "SchedulerTimeSlice=10\n", "preempttype=nonsense\n",
                            "NodeName=n1\n", "Foo=1\nDebugFlags=Gang\n"}) {
     EXPECT_EQ(Applied{import_text("slurm.conf", text).yaml}.configs.size(), 1U) << text;
+  }
+}
+
+// Prose, or a file of another program, may have a key of Slurm's by accident. A remark for each of
+// its lines would hide that.
+TEST(Import, AFileThatIsMostlyAnotherOneIsSaidToBeIt) {
+  std::string text = "DebugFlags=Gang\n";
+  for (int i = 0; i < 1'000; ++i) text += i % 2 == 0 ? "colour=blue\n" : "hello world\n";
+  const Imported imported = import_text("notes.txt", text);
+  EXPECT_EQ(imported.remarks.front(),
+            "notes.txt:1: does not look like a slurm.conf: 1000 of 1001 lines have no parameter of "
+            "Slurm and are left out");
+  EXPECT_LE(imported.remarks.size(), 3U);
+  EXPECT_TRUE(imported.object_lost);
+  // A slurm.conf with some lines that are not Slurm's says which.
+  const Imported real = import_text("slurm.conf", "Foo=1\nNodeName=n1\nBar=2\nhello world\n");
+  for (const char* place : {"slurm.conf:1: ", "slurm.conf:3: ", "slurm.conf:4: "}) {
+    EXPECT_THAT(real.remarks, Contains(StartsWith(place)));
   }
 }
 

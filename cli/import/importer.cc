@@ -274,10 +274,11 @@ void Importer::read(std::string_view text) {
 
 // --- slurm.conf ---
 
-// Reports a text without any key that Slurm knows in one line. An included file is always read: it
-// may hold nothing but comments.
+// Reports a text without any key that Slurm knows in one line. So it does with the lines that are
+// not Slurm's if they are the most: any text may have a key by accident, such as "include". An
+// included file is always read: it may hold nothing but comments.
 void Importer::read_conf(std::string_view text) {
-  const slurm::ConfLines read = slurm::read_conf_lines(text);
+  slurm::ConfLines read = slurm::read_conf_lines(text);
   if (!read.lines.empty() && is_of_gres_conf(read.lines.front())) {
     tell_errors(read.errors);
     for (const slurm::ConfLine& line : read.lines) {
@@ -285,12 +286,26 @@ void Importer::read_conf(std::string_view text) {
     }
     return;
   }
-  const bool is_conf =
-      include_depth_ > 0 || std::any_of(read.lines.begin(), read.lines.end(), is_of_slurm_conf);
-  if (!is_conf) {
-    remarks_.add(RemarkKind::kLost, at(1),
-                 "is neither a slurm.conf, a gres.conf nor output of sacctmgr");
-    return;
+  if (include_depth_ == 0) {
+    constexpr std::size_t kStrangeLinesMax = 5;
+    const auto strange = std::ranges::stable_partition(read.lines, is_of_slurm_conf);
+    const std::size_t strange_count = strange.size() + read.errors.size();
+    const std::size_t known_count = read.lines.size() - strange.size();
+    if (known_count == 0) {
+      remarks_.add(RemarkKind::kLost, at(1),
+                   "is neither a slurm.conf, a gres.conf nor output of sacctmgr");
+      return;
+    }
+    if (strange_count > kStrangeLinesMax && strange_count > known_count) {
+      remarks_.add(RemarkKind::kOtherFile, at(1),
+                   "does not look like a slurm.conf: " + std::to_string(strange_count) + " of " +
+                       std::to_string(strange_count + known_count) +
+                       " lines have no parameter of Slurm and are left out");
+      read.lines.erase(strange.begin(), strange.end());
+      read.errors.clear();
+    } else {
+      std::ranges::sort(read.lines, {}, &slurm::ConfLine::number);
+    }
   }
   if (!conf_place_) conf_place_ = at(1);
   tell_errors(read.errors);
@@ -765,7 +780,8 @@ std::string document(const T& object) {
 
 // The last remark: how many of the files' objects there are, which is what users look for first.
 void Importer::summarize(Imported& imported) const {
-  imported.object_lost = remarks_.count(RemarkKind::kLost) > 0;
+  imported.object_lost =
+      remarks_.count(RemarkKind::kOtherFile) + remarks_.count(RemarkKind::kLost) > 0;
   imported.setting_lost =
       remarks_.count(RemarkKind::kAccess) + remarks_.count(RemarkKind::kSetting) > 0;
   imported.remarks = remarks_.texts(names_);

@@ -17,11 +17,12 @@ struct FilePlace {
 
 // Kinds of remarks, in the order in which they are printed: the worst first.
 enum class RemarkKind {
-  kLost,     // an object, a file or a line
-  kAccess,   // who may use something
-  kSetting,  // a parameter of scheduling
-  kNote,     // what came over and looks different now
-  kForeign,  // not about scheduling: counted, not printed one by one
+  kOtherFile,  // most of its lines are not Slurm's
+  kLost,       // an object, a file or a line
+  kAccess,     // who may use something
+  kSetting,    // a parameter of scheduling
+  kNote,       // what came over and looks different now
+  kForeign,    // not about scheduling: counted, not printed one by one
 };
 
 class Remarks {

@@ -1,5 +1,6 @@
 #include "cli/import/taken_keys.h"
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <string_view>
@@ -20,6 +21,27 @@ constexpr std::array<SettledKey, 3> kSettled = {
      {"MaxJobCount", "a ResourceQuota limits the number of jobs (count/jobs.kubegang.io)"},
      {"MaxArraySize", "numbers of tasks go up to 100000 here"}}};
 
+// Words of SchedulerParameters that need none either.
+constexpr std::array<SettledKey, 7> kSettledWords = {
+    {{"assoc_limit_continue", "a job over a limit stops no others here"},
+     {"default_queue_depth", "after a change 100 jobs are tried, and a pass over all follows"},
+     {"defer", "jobs that come together are tried together here"},
+     {"enable_hetjob_steps", "there are no heterogeneous jobs"},
+     {"max_script_size", "a Job bounds its script"},
+     {"max_switch_wait", "jobs cannot ask for switches"},
+     {"nohold_on_prolog_fail", "there is no prolog"}}};
+
+// Returns why nothing is lost with the key, or with this word of it; nullptr if something may be.
+const SettledKey* find_settled(const std::string& key, const std::string& value) {
+  const auto find = [](const auto& all, std::string_view name) -> const SettledKey* {
+    const auto is_it = [&](const SettledKey& each) { return slurm::same_word(each.name, name); };
+    const auto found = std::find_if(all.begin(), all.end(), is_it);
+    return found == all.end() ? nullptr : &*found;
+  };
+  if (!slurm::same_word(key, "SchedulerParameters")) return find(kSettled, key);
+  return find(kSettledWords, std::string_view{value}.substr(0, value.find('=')));
+}
+
 // Why a key was left out: it is not about scheduling at all, kubegang has nothing like it, or its
 // value is wrong. MessageTimeout is read for the simulation, where it only bounds how long a
 // preemptor waits.
@@ -30,10 +52,9 @@ void tell(const PlacedKey& placed, const std::string& value, const base::Error& 
     remarks.add(RemarkKind::kForeign, placed.place, key);
     return;
   }
-  for (const SettledKey& settled : kSettled) {
-    if (!slurm::same_word(settled.name, key)) continue;
+  if (const SettledKey* settled = find_settled(key, value)) {
     remarks.add(RemarkKind::kNote, placed.place,
-                key + "=" + value + ": " + std::string{settled.why});
+                key + "=" + value + ": " + std::string{settled->why});
     return;
   }
   if (slurm::is_unknown_key(error) && (value == "none" || value.ends_with("/none"))) {
