@@ -10,12 +10,12 @@
 #include "base/number_list.h"
 #include "kube/api/json_text.h"
 #include "kube/api/pod.h"
+#include "translation/foreign_template.h"
 #include "translation/judged_spec.h"
 #include "translation/members.h"
 #include "translation/pod_failure_policy.h"
 #include "translation/pod_shape.h"
 #include "translation/pod_slots.h"
-#include "translation/template_check.h"
 #include "translation/units.h"
 
 namespace control {
@@ -342,7 +342,7 @@ BatchVerdict translate_batch_job(const kube::BatchJob& batch, const Attempt& att
     return verdict;
   }
   const kube::RawJson pod_template{our_template_of(batch, *decoded)};
-  const TemplateFacts facts = check_template(pod_template);
+  const TemplateFacts facts = check_template(pod_template, TemplateOf::kBatchJob);
   verdict.problems.insert(verdict.problems.end(), facts.problems.begin(), facts.problems.end());
   kube::JobSpec& spec = verdict.job.spec;
   spec.resources.tasks = gang_size(batch.spec, attempt.succeeded.size());

@@ -245,6 +245,24 @@ TEST(BatchJobTranslation, WhatCannotBeRunIsSaidInASentence) {
   }
 }
 
+// A batch Job has no spec.placement, spec.schedule or spec.control.
+TEST(BatchJobTranslation, SentencesNameFieldsThatABatchJobHas) {
+  const json more{{"affinity", {{"podAffinity", json::object({{"x", 1}})}}},
+                  {"nodeName", "n1"},
+                  {"activeDeadlineSeconds", 60},
+                  {"schedulingGates", json::array({{{"name", "x"}}})}};
+  EXPECT_THAT(
+      translate_batch_job(batch(nullptr, more), {}).problems,
+      testing::UnorderedElementsAre(
+          "spec.template.spec.affinity: is not supported; use the template's nodeSelector",
+          "spec.template.spec.nodeName: \"n1\": the scheduler chooses the nodes; use the "
+          "template's nodeSelector",
+          "spec.template.spec.activeDeadlineSeconds: goes on while a pod is frozen; use "
+          "spec.activeDeadlineSeconds of the Job",
+          "spec.template.spec.schedulingGates: are not supported: a gang starts as a whole; use "
+          "spec.suspend of the Job"));
+}
+
 // JobSet's webhook and the MPI operator write OnFailure where the author wrote nothing. A container
 // that kubelet restarted would come back without its gang, so the gang is tried again instead, with
 // a note to the author. The pods are made of the whole template once more, which must say the same.

@@ -11,10 +11,10 @@
 #include "kube/api/pod_group.h"
 #include "kube/api/time_format.h"
 #include "translation/devices.h"
+#include "translation/foreign_template.h"
 #include "translation/pod_shape.h"
 #include "translation/pod_slots.h"
 #include "translation/sentences.h"
-#include "translation/template_check.h"
 
 namespace control {
 namespace {
@@ -164,7 +164,8 @@ class Translator {
       }
     }
     if (spec.value("schedulerName", "") == "default-scheduler") spec.erase("schedulerName");
-    Sentences found = check_template(kube::RawJson{Json{{"spec", spec}}}).problems;
+    const kube::RawJson as_template{Json{{"spec", spec}}};
+    Sentences found = check_template(as_template, TemplateOf::kGatedPods).problems;
     const PodShape shape = shape_of_pod(pod, found);
     check_requests(pod, shape.cpus, found);
     if (pod.spec.runtime_class_name != first_.spec.runtime_class_name) {

@@ -14,24 +14,27 @@ using nlohmann::json;
 using ::testing::HasSubstr;
 using Kind = PodGangVerdict::Kind;
 
-// Returns a gang of one pod, of which each container has such limits and requests.
+// Returns a gang of one pod, of which each container has such limits and requests. `more` is added
+// to its spec.
 PodGangVerdict verdict_of(const std::vector<json>& limits, const json& requests,
-                          const json& annotations = json::object()) {
+                          const json& annotations = json::object(),
+                          const json& more = json::object()) {
   json containers = json::array();
   for (const json& each : limits) {
     containers.push_back({{"name", "c" + std::to_string(containers.size())},
                           {"image", "busybox"},
                           {"resources", {{"limits", each}, {"requests", requests}}}});
   }
-  const json object{{"apiVersion", "v1"},
-                    {"kind", "Pod"},
-                    {"metadata",
-                     {{"name", "p"},
-                      {"namespace", "team-a"},
-                      {"uid", "u"},
-                      {"labels", {{"kubegang.io/job-name", "train"}}},
-                      {"annotations", annotations}}},
-                    {"spec", {{"restartPolicy", "Never"}, {"containers", containers}}}};
+  json object{{"apiVersion", "v1"},
+              {"kind", "Pod"},
+              {"metadata",
+               {{"name", "p"},
+                {"namespace", "team-a"},
+                {"uid", "u"},
+                {"labels", {{"kubegang.io/job-name", "train"}}},
+                {"annotations", annotations}}},
+              {"spec", {{"restartPolicy", "Never"}, {"containers", containers}}}};
+  object["spec"].update(more);
   const std::vector pods{
       std::make_shared<const kube::Pod>(kube::decode<kube::Pod>(object).value())};
   return translate_pod_gang(pods, {GangName::By::kJobName, "train"});
@@ -70,6 +73,16 @@ TEST(PodGangTranslation, LimitsThatNoNodeHasAreRefused) {
     EXPECT_EQ(verdict.kind, Kind::kRefused) << each.sentence;
     EXPECT_THAT(verdict.message, HasSubstr(each.sentence));
   }
+}
+
+// Pods have no spec.placement, and no template.
+TEST(PodGangTranslation, SentencesNameFieldsThatPodsHave) {
+  const json affinity{{"podAffinity", json::object({{"x", 1}})}};
+  const PodGangVerdict verdict = verdict_of({{{"cpu", "1"}}}, {{"cpu", "1m"}}, json::object(),
+                                            {{"affinity", affinity}, {"nodeName", "n1"}});
+  EXPECT_THAT(verdict.message,
+              HasSubstr("pod p: spec.affinity: is not supported; use nodeSelector"));
+  EXPECT_THAT(verdict.message, HasSubstr("the scheduler chooses the nodes; use nodeSelector"));
 }
 
 }  // namespace

@@ -1,12 +1,15 @@
 #include "translation/template_check.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
 
+#include "api/wellknown.h"
 #include "slurm/launchers.h"
+#include "translation/foreign_template.h"
 #include "translation/freeze_hazards.h"
 #include "translation/kept_text.h"
 #include "translation/pod_shape.h"
@@ -85,6 +88,28 @@ void check_containers(const std::vector<kube::Container>& containers, std::strin
   }
 }
 
+// Fields that do the work of those that no template may have.
+struct Instead {
+  std::string_view active_deadline;
+  std::string_view node_name;
+  std::string_view affinity;
+  std::string_view scheduling_gates;
+};
+
+Instead instead_for(TemplateOf owner) {
+  switch (owner) {
+    case TemplateOf::kJob:
+      return {"spec.schedule.timeLimit", "spec.placement.hostlist",
+              "spec.placement or the template's nodeSelector", "spec.control.hold"};
+    case TemplateOf::kBatchJob:
+      return {"spec.activeDeadlineSeconds of the Job", "the template's nodeSelector",
+              "the template's nodeSelector", "spec.suspend of the Job"};
+    case TemplateOf::kGatedPods:
+      return {kube::kAnnotationTimeLimit, "nodeSelector", "nodeSelector", "kubegang's gate alone"};
+  }
+  std::abort();
+}
+
 // Refuses what would break the promise that the scheduler places the gang and the freezer stops it
 // as a whole. The fields are of four kinds:
 // - a pod that ends or restarts by itself (restartPolicy, activeDeadlineSeconds)
@@ -92,7 +117,8 @@ void check_containers(const std::vector<kube::Container>& containers, std::strin
 // schedulingGates)
 // - a pod that the freezer cannot stop alone (hostPID)
 // - lists without a bound, which the operator keeps for each waiting job.
-void check_pod(const kube::PodSpec& spec, const nlohmann::json& raw, Sentences& problems) {
+void check_pod(const kube::PodSpec& spec, const nlohmann::json& raw, const Instead& instead,
+               Sentences& problems) {
   const auto refuse = [&](bool present, std::string_view field, std::string_view sentence) {
     if (present)
       problems.push_back(std::string{kSpec} + std::string{field} + ": " + std::string{sentence});
@@ -100,13 +126,15 @@ void check_pod(const kube::PodSpec& spec, const nlohmann::json& raw, Sentences& 
   refuse(spec.restart_policy && *spec.restart_policy != "Never", "restartPolicy",
          "\"" + spec.restart_policy.value_or("") +
              "\": must be Never, the job is restarted as a whole");
+  const auto use = [](std::string sentence, std::string_view what) {
+    return std::move(sentence) + "; use " + std::string{what};
+  };
   refuse(spec.active_deadline_seconds.has_value(), "activeDeadlineSeconds",
-         "goes on while a pod is frozen; use spec.schedule.timeLimit");
+         use("goes on while a pod is frozen", instead.active_deadline));
   refuse(spec.node_name.has_value(), "nodeName",
-         "\"" + spec.node_name.value_or("") +
-             "\": the scheduler chooses the nodes; use spec.placement.hostlist");
-  refuse(!spec.affinity.empty(), "affinity",
-         "is not supported; use spec.placement or the template's nodeSelector");
+         use("\"" + spec.node_name.value_or("") + "\": the scheduler chooses the nodes",
+             instead.node_name));
+  refuse(!spec.affinity.empty(), "affinity", use("is not supported", instead.affinity));
   refuse(!spec.topology_spread_constraints.empty(), "topologySpreadConstraints",
          "are not supported: the scheduler places the whole gang; remove them");
   refuse(spec.host_pid, "hostPID",
@@ -119,7 +147,7 @@ void check_pod(const kube::PodSpec& spec, const nlohmann::json& raw, Sentences& 
          "\"" + spec.priority_class_name.value_or("") +
              "\": must not be a system class; use another or none");
   refuse(!spec.scheduling_gates.empty(), "schedulingGates",
-         "are not supported: a gang starts as a whole; use spec.control.hold");
+         use("are not supported: a gang starts as a whole", instead.scheduling_gates));
   const std::string limit = "more than " + std::to_string(kTemplateListMax) + " entries, or " +
                             std::to_string(kTemplateListBytesMax) +
                             " bytes of text in them, are not possible; remove some";
@@ -162,9 +190,13 @@ std::optional<std::string_view> launcher_of(const kube::Container& container) {
   return call ? std::optional{call->launcher} : std::nullopt;
 }
 
+TemplateFacts check_template(const kube::RawJson& pod_template) {
+  return check_template(pod_template, TemplateOf::kJob);
+}
+
 // Returns what is wrong with a template by itself, and the facts of it that later checks need. A
 // template that does not decode has no facts.
-TemplateFacts check_template(const kube::RawJson& pod_template) {
+TemplateFacts check_template(const kube::RawJson& pod_template, TemplateOf owner) {
   TemplateFacts facts;
   // For comparing templates within one process only (PodTrials), so any hash will do.
   facts.text_hash = std::hash<std::string>{}(pod_template.text());
@@ -184,7 +216,8 @@ TemplateFacts check_template(const kube::RawJson& pod_template) {
   std::set<std::string> names;
   check_containers(spec.init_containers, "initContainers", names, facts);
   check_containers(spec.containers, "containers", names, facts);
-  check_pod(spec, raw.contains("spec") ? raw["spec"] : nlohmann::json::object(), facts.problems);
+  check_pod(spec, raw.contains("spec") ? raw["spec"] : nlohmann::json::object(), instead_for(owner),
+            facts.problems);
   for (std::string& problem : uncounted_of(spec, kSpec)) {
     facts.problems.push_back(std::move(problem));
   }
