@@ -4,11 +4,12 @@
 
 #include <atomic>
 
+#include "base/result.h"
 #include "kube/clock.h"
 
 namespace control {
 
-// beat() belongs to the main thread; is_fresh() may be called from any.
+// beat() belongs to the main thread; the others may be called from any.
 class Beat {
  public:
   explicit Beat(const kube::Clock& clock) : clock_{clock} { beat(); }
@@ -17,6 +18,11 @@ class Beat {
   void beat() { at_micros_ = clock_.monotonic().count(); }
   bool is_fresh(base::Duration age_max) const {
     return clock_.monotonic() - base::Duration{at_micros_.load()} <= age_max;
+  }
+  // Returns what /healthz answers.
+  base::Status alive(base::Duration age_max) const {
+    if (is_fresh(age_max)) return {};
+    return base::Error{base::Code::kUnavailable, "the main thread stands still"};
   }
 
  private:

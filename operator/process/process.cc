@@ -29,6 +29,7 @@
 #include "operator/loop/informers.h"
 #include "operator/loop/pace.h"
 #include "operator/process/beat.h"
+#include "operator/process/list_patience.h"
 #include "operator/process/metrics.h"
 #include "operator/write/crash_points.h"
 #include "operator/write/thread_writer.h"
@@ -39,9 +40,6 @@ namespace {
 constexpr int kFailed = 1;
 // The loop looks at the clock at least that often, because wall clocks may be set.
 constexpr base::Duration kLongestWait = std::chrono::seconds{5};
-// All kinds are listed within that, or the process ends: as the leader it would keep others from
-// leading, and as a stand-by it would be none.
-constexpr base::Duration kListsWithin = std::chrono::minutes{2};
 // The time without any leader before a process leads whose clock is off.
 constexpr base::Duration kLeadAnyhowAfter = std::chrono::minutes{1};
 // Many threads, few of them busy: their own arenas would only cost memory.
@@ -254,10 +252,7 @@ class Process {
   base::Status serve_health() {
     auto server = kube::HealthServer::create(
         {.address = options_.metrics_host, .port = options_.metrics_port},
-        {.alive = [this]() -> base::Status {
-           if (beat_.is_fresh(options_.renew_deadline)) return {};
-           return base::Error{base::Code::kUnavailable, "the main thread stands still"};
-         },
+        {.alive = [this] { return beat_.alive(options_.renew_deadline); },
          .ready = [this]() -> base::Status {
            // A stand-by is ready: it does what it is there for.
            if (leading_ ? !serving_ : !has_listed_) {
@@ -297,14 +292,10 @@ class Process {
   // process must end.
   bool list_all(kube::RunLoop& loops) {
     for (auto& [name, step] : informers_.steps()) loops.start(name, step);
-    const base::Duration give_up = clock_.monotonic() + kListsWithin;
+    const ListPatience patience{clock_};
     while (!informers_.have_synced() && !stopping_) {
       beat_.beat();
-      if (clock_.monotonic() >= give_up) {
-        end_now("cannot list " + informers_.missing() + " within " +
-                std::to_string(kListsWithin / std::chrono::seconds{1}) +
-                " s (is the CRD there, and may this account list it?); ending");
-      }
+      if (const auto why = patience.end(informers_.missing())) end_now(*why);
       waker_.wait_for(std::chrono::milliseconds{20}, {});
     }
     return !stopping_;
