@@ -87,6 +87,12 @@ void add_connection(CLI::App& command, ConnectOptions& connect) {
       ->group("Connection");
 }
 
+// -A of a command that shows the whole cluster anyway, as people type it for `queue`.
+void add_all_namespaces(CLI::App& command) {
+  command.add_flag_callback(
+      "-A,--all-namespaces", [] {}, "accepted, without effect: it shows the whole cluster");
+}
+
 // -o json, -o yaml. Only formats that the command has are accepted: an unknown one must not fall
 // back to the table, which a program would try to parse. In the style of kubectl, with -o, and not
 // as --json: users know the option already. A command makes JSON; run_program() makes YAML of it.
@@ -143,6 +149,7 @@ void add_queue(CLI::App& app, Commands& commands) {
 void add_info(CLI::App& app, Commands& commands) {
   CLI::App& command = *app.add_subcommand("info", "Show partitions and nodes, as sinfo does.");
   add_connection(command, commands.connect);
+  add_all_namespaces(command);
   add_json(command, commands.info.json, commands.as_yaml);
   command.add_flag("-R,--list-reasons", commands.info.reasons,
                    "which nodes take no new jobs, and why");
@@ -222,6 +229,7 @@ void add_share(CLI::App& app, Commands& commands) {
   CLI::App& command =
       *app.add_subcommand("share", "Show shares and usage of accounts, as sshare does.");
   add_connection(command, commands.connect);
+  add_all_namespaces(command);
   add_json(command, commands.share.json, commands.as_yaml);
   command.callback([&commands] {
     commands.on_cluster = [&commands](const Session& session, Output output) {
@@ -234,6 +242,7 @@ void add_licenses(CLI::App& app, Commands& commands) {
   CLI::App& command =
       *app.add_subcommand("licenses", "Show licenses in use and who waits for them.");
   add_connection(command, commands.connect);
+  add_all_namespaces(command);
   add_json(command, commands.licenses.json, commands.as_yaml);
   command.callback([&commands] {
     commands.on_cluster = [&commands](const Session& session, Output output) {
@@ -317,8 +326,8 @@ void add_import(CLI::App& app, Commands& commands) {
 }
 
 void add_check_crds(CLI::App& app, Commands& commands) {
-  CLI::App& command = *app.add_subcommand(
-      "check-crds", "Name objects that CRDs of another version do not fit.");
+  CLI::App& command =
+      *app.add_subcommand("check-crds", "Name objects that CRDs of another version do not fit.");
   add_connection(command, commands.connect);
   command
       .add_option("FILE", commands.check_crds.paths,
@@ -335,7 +344,7 @@ void add_check_crds(CLI::App& app, Commands& commands) {
 // copied into the shell as it is.
 int usage(Output output, const char* command, const base::Error& error) {
   output.err << "kubectl-gang " << command << ": " << error.message << "\n"
-             << "Run kubectl-gang " << command << " --help.\n";
+             << "Run kubectl gang " << command << " --help.\n";
   return kExitUsage;
 }
 
@@ -440,8 +449,9 @@ int parse_error(const CLI::App& app, const std::string& command, const CLI::Pars
     message = word + (word.starts_with('-') ? ": unknown option" : ": unexpected argument") +
               did_you_mean(word.substr(0, word.find('=')), options);
   }
-  const std::string program = "kubectl-gang" + (command.empty() ? "" : " " + command);
-  output.err << program << ": " << message << "\nRun " << program << " --help.\n";
+  const std::string words = command.empty() ? "" : " " + command;
+  output.err << "kubectl-gang" << words << ": " << message << "\nRun kubectl gang" << words
+             << " --help.\n";
   return kExitUsage;
 }
 
@@ -491,7 +501,8 @@ int run_program(std::span<const std::string> arguments, const WithSession& with_
   if (!arguments.empty() && (arguments.front() == "submit" || arguments.front() == "whatif")) {
     return submit(arguments.subspan(1), arguments.front() == "whatif", with_session, output);
   }
-  CLI::App app{"Gang jobs on Kubernetes, as Slurm's users know them.", "kubectl-gang"};
+  // As kubectl's users type it; its messages name the program.
+  CLI::App app{"Gang jobs on Kubernetes, as Slurm's users know them.", "kubectl gang"};
   Commands commands;
   add_commands(app, commands);
   // Two underscores, as cobra's programs have it: such names are not commands and stand in no help.
@@ -510,7 +521,7 @@ int run_program(std::span<const std::string> arguments, const WithSession& with_
       app.get_subcommands(is_named).empty()) {
     output.err << "kubectl-gang: there is no command \"" << arguments.front() << "\""
                << did_you_mean(arguments.front(), names_of(app.get_subcommands(nullptr)))
-               << "\nRun kubectl-gang --help.\n";
+               << "\nRun kubectl gang --help.\n";
     return kExitUsage;
   }
   // CLI11 takes its arguments from the back.
@@ -524,7 +535,7 @@ int run_program(std::span<const std::string> arguments, const WithSession& with_
     return parse_error(app, names_command ? arguments.front() : "", error, output);
   }
   if (app.get_subcommands().empty()) {
-    output.err << "kubectl-gang: a command is missing (example: queue)\nRun kubectl-gang --help.\n";
+    output.err << "kubectl-gang: a command is missing (example: queue)\nRun kubectl gang --help.\n";
     return kExitUsage;
   }
   // Exactly one command was parsed. import is known by its files, a command on a cluster by its

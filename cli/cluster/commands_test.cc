@@ -1102,29 +1102,34 @@ TEST_F(ClusterCommands, WrongCommandLinesExitWithTwo) {
   // Each of these sentences says what to do next; a usage text of a screen would hide it.
   EXPECT_EQ(nothing.code, kExitUsage);
   EXPECT_EQ(nothing.err,
-            "kubectl-gang: a command is missing (example: queue)\nRun kubectl-gang --help.\n");
+            "kubectl-gang: a command is missing (example: queue)\nRun kubectl gang --help.\n");
   const Ran option = run({"--frobnicate"});
   EXPECT_EQ(option.code, kExitUsage);
   EXPECT_THAT(option.err, HasSubstr("--frobnicate"));
   const Ran unknown = run({"frobnicate"});
   EXPECT_EQ(unknown.code, kExitUsage);
   EXPECT_EQ(unknown.err,
-            "kubectl-gang: there is no command \"frobnicate\"\nRun kubectl-gang --help.\n");
+            "kubectl-gang: there is no command \"frobnicate\"\nRun kubectl gang --help.\n");
   // One style: the command, the mistake, what may be meant, the way to help.
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
-      {{"queu"}, ": there is no command \"queu\"; did you mean queue?\nRun kubectl-gang --help.\n"},
-      {{"queue", "--nope"}, " queue: --nope: unknown option\nRun kubectl-gang queue --help.\n"},
+      {{"queu"}, ": there is no command \"queu\"; did you mean queue?\nRun kubectl gang --help.\n"},
+      {{"queue", "--nope"}, " queue: --nope: unknown option\nRun kubectl gang queue --help.\n"},
       {{"queue", "--strat"},
-       " queue: --strat: unknown option; did you mean --start?\nRun kubectl-gang queue --help.\n"},
-      {{"info", "-p", "batch"}, " info: -p: unknown option\nRun kubectl-gang info --help.\n"},
-      {{"info", "batch"}, " info: batch: unexpected argument\nRun kubectl-gang info --help.\n"},
-      {{"explain"}, " explain: JOB is required\nRun kubectl-gang explain --help.\n"}};
+       " queue: --strat: unknown option; did you mean --start?\nRun kubectl gang queue --help.\n"},
+      {{"info", "-p", "batch"}, " info: -p: unknown option\nRun kubectl gang info --help.\n"},
+      {{"info", "batch"}, " info: batch: unexpected argument\nRun kubectl gang info --help.\n"},
+      {{"explain"}, " explain: JOB is required\nRun kubectl gang explain --help.\n"}};
   for (const auto& [arguments, want] : cases) {
     const Ran ran = run(arguments);
     EXPECT_EQ(ran.code, kExitUsage) << want;
     EXPECT_EQ(ran.err, "kubectl-gang" + want);
   }
   EXPECT_EQ(run({"submit"}).code, kExitUsage);
+  for (const char* command : {"info", "licenses"}) {
+    EXPECT_EQ(run({command, "-A"}).code, kExitOk) << command;
+  }
+  EXPECT_THAT(run({"--help"}).out, HasSubstr("Usage: kubectl gang [OPTIONS] [SUBCOMMAND]\n"));
+  EXPECT_THAT(run({"queue", "--help"}).out, HasSubstr("Usage: kubectl gang queue [OPTIONS]"));
   EXPECT_EQ(run({"--version"}).out, "kubectl-gang " KUBEGANG_VERSION "\n");
   const std::vector<std::string> commands = {"",        "queue",   "submit",  "info",
                                              "explain", "suspend", "simulate"};

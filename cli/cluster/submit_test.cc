@@ -606,7 +606,7 @@ TEST_F(Submit, WrongCommandLinesAreUsageErrors) {
   for (const auto& [arguments, want] : cases) {
     const Ran ran = run(arguments);
     EXPECT_EQ(ran.code, kExitUsage) << want;
-    EXPECT_EQ(ran.err, "kubectl-gang submit: " + want + "\nRun kubectl-gang submit --help.\n");
+    EXPECT_EQ(ran.err, "kubectl-gang submit: " + want + "\nRun kubectl gang submit --help.\n");
   }
 }
 
