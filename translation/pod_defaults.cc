@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kube/api/json_text.h"
+#include "translation/pod_identity.h"
 
 namespace control {
 namespace {
@@ -217,6 +218,12 @@ std::vector<std::string> pod_defaults_problems(const kube::PodDefaults& defaults
       const std::string value = kube::text_at(each, key);
       if (value.empty()) add(field, std::string{"an entry has no "} + key);
       if (!seen.insert(value).second) add(field, "\"" + value + "\" is listed twice");
+    }
+  }
+  for (const auto& [field, raw] :
+       {std::pair{"volumes", &defaults.volumes}, {"volumeMounts", &defaults.volume_mounts}}) {
+    for (const std::string& name : unknown_variables(*raw)) {
+      add(field, "$(" + name + ") is not known; there are NAMESPACE, USER, UID, GID and HOME");
     }
   }
   const std::set<std::string> volumes = names_of_volumes(defaults.volumes.json());

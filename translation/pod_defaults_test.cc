@@ -1,10 +1,13 @@
-// Tests of what partitions and identities add to pods, and what a template may not say.
+// Tests of what partitions and identities add to pods, and what a template may not say; also of
+// pod_identity.h.
 #include "translation/pod_defaults.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+
+#include "translation/pod_identity.h"
 
 namespace control {
 namespace {
@@ -150,7 +153,8 @@ TEST(PodDefaults, OtherJobsGetThemIfTheyAsk) {
 // Problems that the API server would only report when a job starts.
 TEST(PodDefaults, TheAdministratorsMistakesAreTold) {
   kube::PodDefaults defaults;
-  defaults.volumes = kube::RawJson{json::array({{{"name", "a"}}, {{"name", "kubegang-x"}}})};
+  defaults.volumes = kube::RawJson{
+      json::array({{{"name", "a"}, {"nfs", {{"path", "/$(HOMES)"}}}}, {{"name", "kubegang-x"}}})};
   defaults.volume_mounts = kube::RawJson{
       json::array({{{"name", "b"}, {"mountPath", "/b"}}, {{"name", "a"}, {"mountPath", "/b"}}})};
   defaults.env = kube::RawJson{json::array({{{"value", "x"}}})};
@@ -159,10 +163,79 @@ TEST(PodDefaults, TheAdministratorsMistakesAreTold) {
       pod_defaults_problems(defaults),
       testing::ElementsAre(HasSubstr("volumeMounts: \"/b\" is listed twice"),
                            HasSubstr("env: an entry has no name"),
+                           HasSubstr("volumes: $(HOMES) is not known; there are NAMESPACE, USER"),
                            HasSubstr("\"kubegang-x\" may not begin with kubegang-"),
                            HasSubstr("\"b\" is not one of the volumes"),
                            HasSubstr("securityContext.runAsUser: users and groups come from")));
   EXPECT_THAT(pod_defaults_problems(*home().defaults), testing::IsEmpty());
+}
+
+// Returns a script of namespace team-a.
+kube::Job job_of_team_a() {
+  kube::Job job;
+  job.metadata.ns = "team-a";
+  job.spec = script();
+  return job;
+}
+
+std::string refusal(const kube::Job& job, const DefaultsInForce& in_force) {
+  json spec = pod_with();
+  const base::Status status = add_pod_defaults(spec, job, in_force);
+  return status ? "" : status.error().message;
+}
+
+TEST(PodIdentity, IsTheAccountsAndHasANameOfItsOwn) {
+  kube::AccountSpec account;
+  account.namespaces = {{.name = "team-a", .identity = kube::PodIdentity{.uid = 1000, .gid = 100}},
+                        {.name = "team-b"}};
+  EXPECT_EQ(identity_of(account, "team-a")->user, "team-a");
+  EXPECT_FALSE(identity_of(account, "team-b"));
+  account.namespaces[0].identity->user = "ann";
+  EXPECT_EQ(identity_of(account, "team-a")->user, "ann");
+}
+
+// One partition serves all homes.
+TEST(PodIdentity, VariablesAreThoseOfTheJobsNamespace) {
+  DefaultsInForce in_force = home();
+  in_force.defaults->volumes = kube::RawJson{json::array(
+      {{{"name", "home"}, {"nfs", {{"server", "s"}, {"path", "/h/$(NAMESPACE)/$$(UID)"}}}}})};
+  in_force.defaults->volume_mounts =
+      kube::RawJson{json::array({{{"name", "home"},
+                                  {"mountPath", "$(HOME)/of-$(UID)-$(GID)"},
+                                  {"subPathExpr", "$(USER)/$(SLURM_JOB_ID)/$$(UID)"}}})};
+  in_force.defaults->env = kube::RawJson{
+      json::array({{{"name", "A"}, {"value", "$(USER) $(OTHER) $$(USER) $$$(UID) $5 $("}}})};
+  EXPECT_THAT(pod_defaults_problems(*in_force.defaults), testing::IsEmpty());
+  json spec = pod_with();
+  ASSERT_TRUE(add_pod_defaults(spec, job_of_team_a(), in_force).ok());
+  EXPECT_EQ(spec["volumes"][0]["nfs"]["path"], "/h/team-a/$(UID)");
+  EXPECT_EQ(spec["containers"][0]["volumeMounts"][0],
+            (json{{"name", "home"},
+                  {"mountPath", "/home/ann/of-1000-100"},
+                  {"subPathExpr", "ann/$(SLURM_JOB_ID)/$$(UID)"}}));
+  EXPECT_EQ(variable(spec["containers"][0], "A"), "ann $(OTHER) $$(USER) $$1000 $5 $(")
+      << "the kubelet reads the rest";
+}
+
+TEST(PodIdentity, AVariableWithoutAValueRefusesTheJob) {
+  DefaultsInForce in_force = home();
+  in_force.defaults->identity = kube::IdentityPolicy::kIfKnown;
+  in_force.defaults->volume_mounts =
+      kube::RawJson{json::array({{{"name", "home"}, {"mountPath", "$(HOME)"}}})};
+  in_force.identity->home.clear();
+  EXPECT_THAT(refusal(job_of_team_a(), in_force),
+              HasSubstr("partition main puts $(HOME) into the pods, and no account says where the "
+                        "home of the namespace's user is"));
+  in_force.identity.reset();
+  in_force.defaults->volume_mounts =
+      kube::RawJson{json::array({{{"name", "home"}, {"mountPath", "/home/$(NAMESPACE)"}}})};
+  EXPECT_EQ(refusal(job_of_team_a(), in_force), "");
+  in_force.defaults->env = kube::RawJson{json::array({{{"name", "A"}, {"value", "$(UID)"}}})};
+  EXPECT_THAT(refusal(job_of_team_a(), in_force),
+              HasSubstr("no account says under which user the namespace's pods run"));
+  kube::Job without = job_of_team_a();
+  without.spec.pod_defaults = kube::PodDefaultsUse::kIgnore;
+  EXPECT_EQ(refusal(without, in_force), "");
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "operator/gang/batch_pod.h"
 #include "operator/gang/pod_pin.h"
 #include "slurm/per_node_list.h"
+#include "translation/pod_identity.h"
 #include "translation/units.h"
 
 namespace control {
@@ -362,7 +363,7 @@ base::Result<Json> build_pod(const kube::Job& job, const PodSlot& slot, const Ga
   pod["kind"] = "Pod";
   set_metadata(pod, job, slot, options, gang.array_task());
   Json& spec = pod["spec"];
-  if (const auto added = apply_pod_defaults(spec, job.spec, options.defaults); !added) {
+  if (const auto added = add_pod_defaults(spec, job, options.defaults); !added) {
     return added.error();
   }
   const PodDevices devices = devices_of_pod(decoded->spec, options);

@@ -4,6 +4,7 @@
 
 #include "api/kstatus.h"
 #include "api/wellknown.h"
+#include "translation/pod_identity.h"
 #include "translation/policy_values.h"
 #include "translation/sentences.h"
 
@@ -198,13 +199,7 @@ DefaultsInForce PolicyBook::pod_defaults(const std::string& partition,
   }
   for (const auto& [name, entry] : entries<kube::Account>()) {
     const auto& accepted = entry.status.wanted().accepted;
-    if (!accepted) continue;
-    for (const kube::AccountNamespace& each : accepted->namespaces) {
-      if (each.name != ns || !each.identity) continue;
-      in_force.identity = each.identity;
-      if (in_force.identity->user.empty()) in_force.identity->user = ns;
-      return in_force;
-    }
+    if (accepted && !in_force.identity) in_force.identity = identity_of(*accepted, ns);
   }
   return in_force;
 }
