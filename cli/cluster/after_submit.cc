@@ -1,6 +1,8 @@
 #include "cli/cluster/after_submit.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -9,8 +11,10 @@
 #include "api/partition.h"
 #include "api/qos.h"
 #include "api/wellknown.h"
+#include "cli/yaml_text.h"
 #include "kube/api/meta.h"
 #include "slurm/text.h"
+#include "translation/pod_identity.h"
 
 namespace cli {
 namespace {
@@ -182,6 +186,38 @@ base::Status check_names(const Session& session, const kube::Job& job) {
                   [](const kube::Partition& each) { return each.spec.is_default.value_or(false); });
   if (has_default) return {};
   return base::invalid_argument("no partition is the default; name one with -p");
+}
+
+base::Result<std::string> pod_defaults_comments(const Session& session, const kube::Job& job) {
+  if (!control::takes_pod_defaults(job.spec)) return std::string{};
+  const auto partitions = session.client.list<kube::Partition>();
+  if (!partitions) return partitions.error();
+  const auto accounts = session.client.list<kube::Account>();
+  if (!accounts) return accounts.error();
+  std::optional<kube::PodIdentity> identity;
+  for (const kube::Account& each : accounts->items) {
+    const auto& accepted = each.status.accepted;
+    if (accepted && !identity) identity = control::identity_of(*accepted, job.metadata.ns);
+  }
+  std::string comments;
+  const std::vector<std::string>& names = job.spec.partitions;
+  for (const kube::Partition& each : partitions->items) {
+    const auto& accepted = each.status.accepted;
+    const std::string& name = each.metadata.name;
+    if (!accepted || (!accepted->pod_defaults && !identity)) continue;
+    const bool is_asked =
+        names.empty() ? accepted->is_default.value_or(false) : std::ranges::count(names, name) > 0;
+    if (!is_asked) continue;
+    nlohmann::json pod = job.spec.pod_template.json();
+    const base::Status added =
+        control::add_pod_defaults(pod["spec"], job, {name, accepted->pod_defaults, identity});
+    if (!added) return added.error();
+    comments += "# With the podDefaults of partition " + name +
+                " and the namespace's identity, spec.template.spec is:\n";
+    std::istringstream lines{yaml_text(pod["spec"])};
+    for (std::string line; std::getline(lines, line);) comments += "#   " + line + "\n";
+  }
+  return comments;
 }
 
 }  // namespace cli

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "api/job.h"
@@ -38,5 +39,10 @@ base::Result<int> wait_for_end(const Session& session, const kube::Job& submitte
 // Checks what a server dry run does not: that the partitions, the QOS and the account that the job
 // names are there.
 base::Status check_names(const Session& session, const kube::Job& job);
+
+// Returns comments of YAML: the spec of the job's template with what each of its partitions adds to
+// the pods (podDefaults). "" if none adds anything. kInvalidArgument: the sentence with which the
+// job would be refused; others: partitions and accounts cannot be read.
+base::Result<std::string> pod_defaults_comments(const Session& session, const kube::Job& job);
 
 }  // namespace cli

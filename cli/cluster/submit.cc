@@ -804,12 +804,17 @@ int run_submit(const Session* session, const std::string& ns, const SubmitArgume
     }
     set_user(*session, *job);
   }
+  std::string comments;
   if (arguments.dry_run == DryRun::kServer) {
     job = session->client.create<kube::Job>(*job, {.dry_run = true});
     if (!job) return fail(job.error());
     if (const base::Status status = check_names(*session, *job); !status) {
       return fail(status.error());
     }
+    base::Result<std::string> added = pod_defaults_comments(*session, *job);
+    if (!added && added.error().code == base::Code::kInvalidArgument) return fail(added.error());
+    comments = added ? *std::move(added)
+                     : "# podDefaults are not shown: " + added.error().message + "\n";
     output.err << "kubectl-gang submit: the server, partition, QOS and account were asked; only a "
                   "submission shows whether nodes can hold the job\n";
   } else if (arguments.dry_run == DryRun::kNone) {
@@ -817,6 +822,7 @@ int run_submit(const Session* session, const std::string& ns, const SubmitArgume
     if (!job) return fail(job.error());
   }
   print_job(*job, arguments, output);
+  if (arguments.output == SubmitOutput::kYaml) output.out << comments;
   const bool waits = arguments.wait || request.options.waits;
   if (!waits || arguments.dry_run != DryRun::kNone) return kExitOk;
   // A script that reads this output must have the job's name before the wait.
@@ -881,6 +887,7 @@ and these:
   --service-account NAME       give the pods its token (default: no token)
   --template FILE              pod template to begin with, in YAML
   --dry-run[=client|server]    send nothing, or only let the server check it
+                               (-o yaml shows what the partition adds, too)
   -o yaml|json|name            print the object in this format
   --parsable                   print the job's number alone
   -W, --wait                   wait for the job's end, exit with its exit code

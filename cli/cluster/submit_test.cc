@@ -567,6 +567,47 @@ TEST_F(Submit, OutputNameIsTheNameAlone) {
               HasSubstr("--output, --error and"));
 }
 
+// The Job stays what is sent; what its pods get in addition stands in comments.
+TEST_F(Submit, AServerDryRunShowsWhatThePartitionAdds) {
+  kube::Partition partition;
+  partition.metadata.name = "batch";
+  partition.spec.nodes.hostlist = "n1";
+  partition.spec.is_default = true;
+  partition.spec.pod_defaults = kube::PodDefaults{
+      .image = "site:1",
+      .volumes = kube::RawJson{{{{"name", "home"}, {"emptyDir", nlohmann::json::object()}}}},
+      .volume_mounts = kube::RawJson{{{{"name", "home"}, {"mountPath", "$(HOME)"}}}}};
+  const auto made = client_.create(partition);
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  kube::Partition said = *made;
+  said.status.accepted = made->spec;
+  ASSERT_TRUE(client_.patch_status_from(*made, said).ok());
+  const Words words = {"submit", "--dry-run=server", "-o",  "yaml", "--namespace",
+                       "ann",    "--wrap",           "true"};
+  const Ran refused = run(words);
+  EXPECT_EQ(refused.code, kExitFailed);
+  EXPECT_EQ(refused.out, "");
+  EXPECT_THAT(refused.err, HasSubstr("partition batch puts $(HOME) into the pods, and no account"));
+  kube::Account account;
+  account.metadata.name = "people";
+  account.spec.namespaces = {
+      {.name = "ann", .identity = kube::PodIdentity{.uid = 1000, .gid = 100, .home = "/home/ann"}}};
+  const auto account_made = client_.create(account);
+  ASSERT_TRUE(account_made.ok()) << account_made.error().message;
+  kube::Account account_said = *account_made;
+  account_said.status.accepted = account_made->spec;
+  ASSERT_TRUE(client_.patch_status_from(*account_made, account_said).ok());
+  const Ran ran = run(words);
+  ASSERT_EQ(ran.code, kExitOk) << ran.err;
+  const std::size_t comments = ran.out.find("# With the podDefaults of partition batch and the");
+  ASSERT_NE(comments, std::string::npos) << ran.out;
+  EXPECT_THAT(ran.out.substr(comments), HasSubstr("#       image: site:1\n"));
+  EXPECT_THAT(ran.out.substr(comments), HasSubstr("mountPath: /home/ann\n"));
+  EXPECT_THAT(ran.out.substr(comments), HasSubstr("runAsUser: 1000\n"));
+  EXPECT_THAT(ran.out.substr(0, comments), Not(HasSubstr("site:1")));
+  EXPECT_EQ(client_.list<kube::Job>()->items.size(), 0U);
+}
+
 // Nothing is sent.
 TEST_F(Submit, DryRunPrintsTheObjectAndSendsNothing) {
   const Ran ran = run({"submit", "-N1", "--dry-run", "-o", "yaml", "--", "true"});
