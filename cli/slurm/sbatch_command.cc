@@ -89,6 +89,9 @@ base::Result<Sbatch> read_arguments(std::span<const std::string> words, slurm::N
   if (const base::Status status = add_hostfile(read.arguments.variables); !status) {
     return status.error();
   }
+  // A user's own defaults for pods; kubegang's, not Slurm's.
+  const char* const pod_template = std::getenv("SBATCH_TEMPLATE");
+  if (pod_template != nullptr) read.arguments.pod.template_file = pod_template;
   slurm::SbatchReader checked{now};
   std::size_t i = 0;
   for (; i < words.size(); ++i) {

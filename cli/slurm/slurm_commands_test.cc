@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
@@ -637,6 +638,24 @@ TEST_F(SlurmCommands, SbatchRefusesADeadlineThatHasPassedAndTasksWithoutEnd) {
     EXPECT_EQ(wide.code, kExitFailed);
     EXPECT_THAT(wide.err, HasSubstr("tasks are numbers from 0 to 100000"));
   }
+}
+
+// As sbatch's own variables: the command line wins.
+TEST_F(SlurmCommands, AVariableNamesTheTemplateOfSbatch) {
+  session_sleeper_ = &numbers_jobs_;
+  const std::string path =
+      testing::TempDir() + "sbatch_template_" + std::to_string(::getpid()) + ".yaml";
+  std::ofstream{path} << "spec:\n  containers: [{name: main, image: \"own:1\"}]\n";
+  ::setenv("SBATCH_TEMPLATE", path.c_str(), 1);
+  const Ran ran = slurm("sbatch", {"--wrap", "true"});
+  const Ran other = slurm("sbatch", {"--template", "/nowhere.yaml", "--wrap", "true"});
+  ::unsetenv("SBATCH_TEMPLATE");
+  std::filesystem::remove(path);
+  ASSERT_EQ(ran.code, kExitOk) << ran.err;
+  const auto jobs = client_.list<kube::Job>();
+  ASSERT_EQ(jobs->items.size(), 1U);
+  EXPECT_EQ(jobs->items[0].spec.pod_template.json()["spec"]["containers"][0]["image"], "own:1");
+  EXPECT_THAT(other.err, HasSubstr("/nowhere.yaml"));
 }
 
 TEST_F(SlurmCommands, ANumberThatDoesNotExistIsAnError) {
