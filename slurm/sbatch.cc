@@ -121,6 +121,21 @@ struct SbatchOptionActions {
     return {};
   }
 
+  // SOURCE: Shifter: [TYPE:]IMAGE; of the types docker alone is in a registry.
+  static base::Status image(Self self, Text name, Text value, bool has_value) {
+    for (const Text type : {"id:", "custom:", "local:"}) {
+      if (value.starts_with(type)) {
+        return base::invalid_argument(std::string{name} + " " + in_quotes(value) +
+                                      ": is only known to Shifter; name an image of a registry");
+      }
+    }
+    constexpr Text kDocker = "docker:";
+    if (value.starts_with(kDocker)) value.remove_prefix(kDocker.size());
+    if (value.starts_with("//")) value.remove_prefix(2);
+    if (value.empty()) return base::invalid_argument(std::string{name} + ": names no image");
+    return text_of<&BatchOptions::container_image>(self, name, value, has_value);
+  }
+
   // SOURCE: recorded: an empty name is that of the working directory, so the job fails.
   template <std::optional<std::string> BatchOptions::*field>
   static base::Status file_of(Self self, Text, Text value, bool) {
@@ -682,6 +697,7 @@ constexpr std::array kOptions = {
     Option{"prefer", 0, Takes::kValue, A::refused},
     Option{"reboot", 0, Takes::kNothing, A::refused},
     Option{"reservation", 0, Takes::kValue, A::refused},
+    Option{"image", 0, Takes::kValue, A::image},
     Option{"container-image", 0, Takes::kValue, A::text_of<&BatchOptions::container_image>},
     Option{"container-mounts", 0, Takes::kValue, A::text_of<&BatchOptions::container_mounts>},
     Option{"signal", 0, Takes::kValue, A::signal},

@@ -46,12 +46,12 @@ struct BatchOptions {
   std::string cluster;                 // --clusters
   std::string distribution;            // --distribution, of the script's steps, as it was written
   std::optional<NoticeSignal> signal;  // --signal
-  std::optional<std::string> container_image;  // --container-image, --container-mounts of pyxis
-  std::optional<std::string> container_mounts;
-  bool is_parsable = false;           // --parsable
-  bool test_only = false;             // --test-only
-  bool waits = false;                 // --wait, of a script
-  std::vector<std::string> warnings;  // options without effect here, one sentence each
+  std::optional<std::string> container_image;   // --image of Shifter, --container-image of pyxis
+  std::optional<std::string> container_mounts;  // of pyxis
+  bool is_parsable = false;                     // --parsable
+  bool test_only = false;                       // --test-only
+  bool waits = false;                           // --wait, of a script
+  std::vector<std::string> warnings;            // options without effect here, one sentence each
 };
 
 struct SbatchOption;  // sbatch.cc

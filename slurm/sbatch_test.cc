@@ -178,6 +178,19 @@ TEST(Sbatch, ReadsASignal) {
   EXPECT_EQ(signal_of("-N1"), std::nullopt);
 }
 
+// Shifter's spelling is that of its own images; a registry has those of the type docker.
+TEST(Sbatch, ReadsTheImageAsShifterWritesIt) {
+  const auto image_of = [](std::string_view line) {
+    return read_sbatch_line(line, kNow).value().container_image;
+  };
+  EXPECT_EQ(image_of("--image=docker:nersc/root:6"), "nersc/root:6");
+  EXPECT_EQ(image_of("--image docker://nersc/root:6"), "nersc/root:6");
+  EXPECT_EQ(image_of("--image=quay.io/a/b@sha256:0"), "quay.io/a/b@sha256:0");
+  EXPECT_EQ(image_of("--container-image=a --image=b"), "b");
+  EXPECT_EQ(image_of("-N1"), std::nullopt);
+  EXPECT_EQ(refusal("--image=docker:"), "--image: names no image");
+}
+
 // Each message names the option, the value, and what to do. Options that would
 // change how the job runs and that kubegang lacks are refused, never ignored: a job without its GPU
 // or its dependency would do harm.
@@ -212,6 +225,8 @@ TEST(Sbatch, RefusesWithASentence) {
       {"--sig=R:USR1", "--signal \"R:USR1\": R: is about reservations, which are not supported"},
       {"--signal=B:USR1@x", "--signal \"x\": not a whole number"},
       {"--reboot", "--reboot: not supported yet; leave it out"},
+      {"--image=id:0f3",
+       "--image \"id:0f3\": is only known to Shifter; name an image of a registry"},
       {"--uid=0", "--uid: not supported; a Job's pod template can say which user its pods run as"},
       {"-N1 : -N2", ":: heterogeneous jobs are not supported"},  // P10
       // Values that are wrong in themselves or do not go with another option.

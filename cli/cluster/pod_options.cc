@@ -88,7 +88,7 @@ base::Result<std::string> image_of_pyxis(std::string image) {
   constexpr std::string_view kScheme = "docker://";
   if (image.starts_with(kScheme)) image.erase(0, kScheme.size());
   if (image.starts_with('/') || image.starts_with('.') || image.ends_with(".sqsh")) {
-    return invalid_argument("--container-image " + image +
+    return invalid_argument("image " + slurm::in_quotes(image) +
                             ": is a file of enroot; push the image to a registry and name it");
   }
   if (const std::size_t hash = image.find('#'); hash != std::string::npos) image[hash] = '/';
@@ -163,9 +163,7 @@ base::Result<std::optional<std::string>> long_value(std::span<const std::string>
 base::Result<bool> read_pod_option(std::span<const std::string> arguments, std::size_t& i,
                                    PodOptions& options) {
   const std::pair<const char*, std::string*> texts[] = {
-      {"--image", &options.image},
-      {"--template", &options.template_file},
-      {"--service-account", &options.service_account}};
+      {"--template", &options.template_file}, {"--service-account", &options.service_account}};
   const std::pair<const char*, std::vector<std::string>*> lists[] = {{"--volume", &options.volumes},
                                                                      {"--env", &options.variables}};
   for (const auto& [name, text] : texts) {
@@ -195,8 +193,8 @@ base::Result<nlohmann::json> pod_template_of(const PodOptions& options,
   if (!made) return made.error().with_context("--template");
   nlohmann::json& spec = (*made)["spec"];
   nlohmann::json& container = spec["containers"][0];
-  std::string image = options.image;
-  if (image.empty() && batch.container_image) {
+  std::string image;
+  if (batch.container_image) {
     const auto named = image_of_pyxis(*batch.container_image);
     if (!named) return named.error();
     image = *named;

@@ -880,7 +880,8 @@ Options are sbatch's:
 
 and these:
   --image IMAGE                container image (default: the partition's, else
-                               debian:stable-slim); also --container-image
+                               debian:stable-slim); also --container-image;
+                               docker:IMAGE as with Shifter
   --volume CLAIM:PATH[:ro]     mount a claim, or with /FOLDER:PATH a folder of
                                the nodes; also --container-mounts
   --env NAME=VALUE             variable of the containers

@@ -164,6 +164,24 @@ TEST_F(Submit, WhatThePodsAreLikeIsInTheTemplate) {
   EXPECT_EQ(spec["automountServiceAccountToken"], true);
 }
 
+// Shifter names the type of an image in front of it. The command line beats the script.
+TEST_F(Submit, AnImageAsShifterHasIt) {
+  const std::string path = script("p.sh", "#!/bin/sh\n#SBATCH --image=docker:ubuntu:22.04\n");
+  const auto image_of = [&](const Words& options) {
+    Words words{"submit", "--dry-run=client", "-o", "json"};
+    words.insert(words.end(), options.begin(), options.end());
+    words.push_back(path);
+    const Ran ran = run(words);
+    EXPECT_EQ(ran.code, kExitOk) << ran.err;
+    const nlohmann::json job = nlohmann::json::parse(ran.out);
+    return job["spec"]["template"]["spec"]["containers"][0]["image"].get<std::string>();
+  };
+  EXPECT_EQ(image_of({}), "ubuntu:22.04");
+  EXPECT_EQ(image_of({"--image", "docker://nersc/x:1"}), "nersc/x:1");
+  EXPECT_EQ(image_of({"--image=registry:5000/a/b:2"}), "registry:5000/a/b:2");
+  EXPECT_EQ(image_of({"--container-image=c"}), "c");
+}
+
 // The image is the partition's, or the operator's own.
 TEST_F(Submit, AScriptWithoutOptionsHasNoImageAndNoToken) {
   ASSERT_EQ(run({"submit", "--wrap", "true"}).code, kExitOk);
@@ -198,6 +216,7 @@ TEST_F(Submit, WrongOptionsOfThePodsAreTold) {
   EXPECT_THAT(refusal({"--volume", "home:/x:rx"}), HasSubstr("unknown flag rx"));
   EXPECT_THAT(refusal({"--env", "A"}), HasSubstr("must be NAME=VALUE"));
   EXPECT_THAT(refusal({"--container-image=/x.sqsh"}), HasSubstr("is a file of enroot"));
+  EXPECT_THAT(refusal({"--image=/x.sqsh"}), HasSubstr("image \"/x.sqsh\": is a file of enroot"));
 }
 
 // It would fail in its pod, minutes later.
