@@ -457,7 +457,7 @@ base::Result<HeldJob> hold_job(const Session& session, SubmitRequest request,
     return pod.error().with_context("job " + id);
   }
   if (waits) output.err << speaker << ": job " << id << " has been allocated resources\n";
-  return HeldJob{std::move(*job), std::move(*pod)};
+  return HeldJob{std::move(*job), std::move(*pod), speaker};
 }
 
 bool has_ended(const Session& session, const kube::Job& job) {
@@ -480,6 +480,10 @@ void release_job(const Session& session, const HeldJob& held, int exit_code,
   // The connection may end with the container before the answer: what counts is the job.
   const bool is_lost = !released && released.error().code == base::Code::kUnavailable;
   if ((released || is_lost) && ends_soon(session, held.job, signals)) return;
+  if (!released && released.error().code == base::Code::kPermissionDenied) {
+    output.err << held.speaker << ": error: the job is canceled: " << released.error().message
+               << "\n";
+  }
   (void)cancel_job(session, held.job);
 }
 

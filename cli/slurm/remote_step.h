@@ -66,6 +66,7 @@ base::Result<StepEnd> run_step(const Session& session, const kube::Pod& pod, con
 struct HeldJob {
   kube::Job job;
   kube::Pod pod;
+  std::string speaker;  // begins messages about it: the command's name
 };
 // Submits it and waits until it runs. Says on `output.err` what it waits for. A signal meanwhile
 // cancels it (kCancelled).
@@ -73,7 +74,7 @@ base::Result<HeldJob> hold_job(const Session& session, SubmitRequest request,
                                const std::string& speaker, const TakenSignals& signals,
                                Output output);
 // Ends it as a script with that exit code would, and waits a moment for its end; a job that cannot
-// be reached is canceled.
+// be reached is canceled, and a right that its user lacks is named.
 void release_job(const Session& session, const HeldJob& held, int exit_code,
                  const TakenSignals& signals, Output output);
 // False: not yet, or the API server cannot be asked.

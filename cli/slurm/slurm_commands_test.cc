@@ -287,6 +287,9 @@ class SlurmCommands : public ProgramTest {
     spec.control = control;
     add_job("team-b", name, spec,
             {.state = kube::JobState::kRunning, .job_id = number, .starts = 1});
+    add_first_pod(name);
+  }
+  void add_first_pod(const std::string& name) {
     kube::Pod pod;
     pod.metadata.ns = "team-b";
     pod.metadata.name = name + "-0";
@@ -400,6 +403,60 @@ TEST_F(SlurmCommands, ASignalDoesNotWaitForTurnsWithoutEnd) {
   want +=
       "scancel: error: Kill job error on job id 44: Job can not be altered now, try again later\n";
   EXPECT_EQ(ran.err, want);
+}
+
+// An API server that lets this user enter no pods.
+class ClosedPods final : public kube::Upgrader {
+ public:
+  base::Status upgrade(const kube::Request&,
+                       const std::vector<std::pair<std::string, std::string>>&,
+                       const std::function<void(const kube::Response&, kube::Duplex&)>&) override {
+    return base::Error{base::Code::kPermissionDenied, "pods is forbidden"};
+  }
+};
+constexpr const char* kMissingRight =
+    "pods is forbidden (the right to \"create\" and \"get\" pods/exec is needed)";
+
+TEST_F(SlurmCommands, TheRightToEnterPodsIsNamed) {
+  ClosedPods pods;
+  upgrader_ = &pods;
+  add_script_job(41);
+  for (const auto& [command, words] :
+       {std::pair{"scancel", Words{"-s", "USR1", "41"}}, std::pair{"scancel", Words{"-b", "41"}},
+        std::pair{"scancel", Words{"41.0"}}, std::pair{"srun", Words{"--jobid=41", "true"}}}) {
+    const Ran ran = slurm(command, words);
+    EXPECT_NE(ran.code, kExitOk) << command;
+    EXPECT_THAT(ran.err, HasSubstr(std::string{"pod team-b/job-41-0: "} + kMissingRight));
+  }
+}
+
+// salloc has its job and runs its command; only the end of the job needs the right.
+TEST_F(SlurmCommands, SallocNamesTheRightToEnterPods) {
+  ClosedPods pods;
+  upgrader_ = &pods;
+  // While a command sleeps, its job gets a number and a pod.
+  struct Starts final : kube::Sleeper {
+    explicit Starts(std::function<void()> start) : start_{std::move(start)} {}
+    base::Status sleep(base::Duration, std::stop_token) override {
+      start_();
+      return {};
+    }
+    const std::function<void()> start_;
+  } starts{[this] {
+    kube::Job job = client_.list<kube::Job>()->items.at(0);
+    if (job.status.job_id) return;
+    job.status.state = kube::JobState::kRunning;
+    job.status.job_id = 51;
+    job.status.starts = 1;
+    EXPECT_TRUE(client_.update_status(job).ok());
+    add_first_pod(job.metadata.name);
+  }};
+  session_sleeper_ = &starts;
+  const Ran ran = slurm("salloc", {"-N1", "true"});
+  EXPECT_EQ(ran.code, kExitOk) << "the command's";
+  EXPECT_THAT(ran.err, HasSubstr("salloc: error: the job is canceled: pod team-b/"));
+  EXPECT_THAT(ran.err, HasSubstr(kMissingRight));
+  EXPECT_EQ(client_.list<kube::Job>()->items.at(0).spec.control.cancel, true);
 }
 
 TEST_F(SlurmCommands, UpdateDevicesOfAJobThatWaits) {
