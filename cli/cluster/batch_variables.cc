@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <map>
 #include <set>
 #include <utility>
@@ -39,6 +40,13 @@ bool is_of_calling_job(const std::string& name) {
 }
 
 }  // namespace
+
+bool is_in_cluster() {
+  // SOURCE: kubelet sets the first one in every container, the launcher the second in scripts.
+  constexpr std::array kNames = {"KUBERNETES_SERVICE_HOST", "KUBEGANG_STEPS",
+                                 "KUBEGANG_LOGIN_NODE"};
+  return std::ranges::any_of(kNames, [](const char* name) { return std::getenv(name) != nullptr; });
+}
 
 std::vector<std::string> own_variables() {
   std::vector<std::string> all;

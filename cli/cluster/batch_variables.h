@@ -10,6 +10,11 @@
 
 namespace cli {
 
+// Returns true in a pod, in a batch script, and on a machine whose administrator has set
+// KUBEGANG_LOGIN_NODE because its files and programs are those of the pods. Elsewhere, on a laptop
+// for one, variables like PATH and HOME mean nothing to a pod.
+bool is_in_cluster();
+
 // Returns those of this process, NAME=VALUE.
 std::vector<std::string> own_variables();
 

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "api/annotations.h"
 #include "api/device_resources.h"
@@ -376,23 +377,46 @@ void add_option_variables(const SubmitArguments& arguments, SubmitRequest& reque
   if (::gethostname(host.data(), host.size() - 1) == 0) add("SLURM_SUBMIT_HOST", host.data());
 }
 
+// Returns `exports` without ALL; then a warning names what stays here.
+std::string only_listed(const std::string& exports, std::vector<std::string>& warnings) {
+  constexpr std::size_t kNamesMax = 12;
+  std::string listed = "NONE";
+  bool has_all = false;
+  std::set<std::string> names;
+  for (const std::string& word : slurm::split(exports, ',')) {
+    if (slurm::same_word(word, "ALL")) {
+      has_all = true;
+    } else {
+      listed += "," + word;
+      names.insert(word.substr(0, word.find('=')));
+    }
+  }
+  std::vector<std::string> left;
+  for (const std::string& variable : own_variables()) {
+    const std::string name = variable.substr(0, variable.find('='));
+    if (!names.contains(name)) left.push_back(name);
+  }
+  if (!has_all || left.empty()) return listed;
+  std::ranges::sort(left);
+  std::string text;
+  for (std::size_t i = 0; i < std::min(left.size(), kNamesMax); ++i) {
+    text += (i == 0 ? "" : ", ") + left[i];
+  }
+  if (left.size() > kNamesMax) text += " and " + std::to_string(left.size() - kNamesMax) + " more";
+  warnings.push_back("variables of this machine are not taken along (" + text +
+                     "): list those that the script needs, as --export=NAME,…, or call sbatch "
+                     "inside the cluster");
+  return listed;
+}
+
 // The script gets the variables that --export names. All of them go along only from inside the
 // cluster: those of a laptop mean nothing in a pod, and break much (PATH, HOME).
 base::Status take_variables(const SubmitArguments& arguments, SubmitRequest& request) {
   slurm::BatchOptions& options = request.options;
   std::string exports = options.exports.value_or(arguments.takes_variables ? "ALL" : "NONE");
-  if (!arguments.takes_variables) {
-    std::string listed = "NONE";
-    for (const std::string& word : slurm::split(exports, ',')) {
-      if (!slurm::same_word(word, "ALL")) {
-        listed += "," + word;
-      } else {
-        options.warnings.push_back(
-            "--export=ALL: variables of this machine are not taken along; list those that the "
-            "script needs, or call sbatch inside the cluster");
-      }
-    }
-    exports = listed;
+  if (!arguments.takes_variables || !is_in_cluster()) {
+    std::vector<std::string> unsaid;
+    exports = only_listed(exports, arguments.is_allocation ? unsaid : options.warnings);
   }
   std::vector<std::string> left_out;
   auto variables = exported_variables(exports, own_variables(), left_out);

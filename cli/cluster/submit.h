@@ -28,7 +28,10 @@ struct SubmitArguments {
   std::vector<std::string> variables;  // options that variables stand for; those of `sbatch` win
   std::vector<std::string> command;    // behind `--`; else the script and its arguments
   bool is_script = false;
-  bool takes_variables = false;  // of this process, unless --export says otherwise (sbatch)
+  // Takes those of this process, unless --export says otherwise or this is outside of the cluster
+  // (sbatch).
+  bool takes_variables = false;
+  bool is_allocation = false;  // of salloc or srun, whose steps bring their variables
   PodOptions pod;
   DryRun dry_run = DryRun::kNone;
   bool wait = false;  // for the job's end, and exit as it did

@@ -108,6 +108,7 @@ base::Result<Salloc> read_arguments(std::span<const std::string> words, slurm::N
   const char* const shell = std::getenv("SHELL");
   if (read.command.empty()) read.command = {shell == nullptr ? "/bin/sh" : shell};
   read.job.takes_variables = true;
+  read.job.is_allocation = true;
   read.job.sbatch.emplace_back("--wrap=true");
   return read;
 }

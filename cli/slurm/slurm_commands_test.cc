@@ -234,6 +234,29 @@ TEST(ExportedVariables, FollowSbatch) {
   EXPECT_THAT(exported_variables("ALL", large, left_out).error().message, HasSubstr("65536"));
 }
 
+// Sets a variable for as long as it lives; nullptr: it is not there.
+class Variable {
+ public:
+  Variable(const char* name, const char* value) : name_{name} {
+    if (const char* before = std::getenv(name)) before_ = before;
+    put(value);
+  }
+  ~Variable() { put(before_ ? before_->c_str() : nullptr); }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+
+ private:
+  void put(const char* value) const {
+    if (value != nullptr) {
+      ::setenv(name_, value, 1);
+    } else {
+      ::unsetenv(name_);
+    }
+  }
+  const char* const name_;
+  std::optional<std::string> before_;
+};
+
 // Counts the Jobs in the lists that the API server sends.
 class CountsJobs final : public kube::Transport {
  public:
@@ -325,6 +348,36 @@ TEST_F(SlurmCommands, WhatIsNotThereIsRefusedByName) {
   const Ran bad = slurm("sbatch", {"--time=abc", "--wrap", "true"});
   EXPECT_EQ(bad.code, 255);
   EXPECT_THAT(bad.err, HasSubstr("--time"));
+}
+
+// Everything goes along from a pod, a script and a login node; from elsewhere what is listed.
+TEST_F(SlurmCommands, VariablesGoAlongFromInsideTheCluster) {
+  session_sleeper_ = &numbers_jobs_;
+  const Variable mine{"SBATCH_TEST_MINE", "here"};
+  const Variable outside[] = {{"KUBERNETES_SERVICE_HOST", nullptr},
+                              {"KUBEGANG_STEPS", nullptr},
+                              {"KUBEGANG_LOGIN_NODE", nullptr}};
+  const auto takes = [&](Words words, const std::string& warning) {
+    words.insert(words.end(), {"--wrap", "true"});
+    const Ran ran = slurm("sbatch", words);
+    EXPECT_EQ(ran.code, kExitOk) << ran.err;
+    EXPECT_THAT(ran.err, HasSubstr(warning));
+    EXPECT_EQ(ran.err.find("of this machine") == std::string::npos, warning.empty());
+    const auto job = client_.list<kube::Job>()->items.at(0);
+    EXPECT_TRUE(client_.remove<kube::Job>(kube::key_of(job.metadata)).ok());
+    return std::ranges::any_of(job.spec.batch->environment, [](const auto& variable) {
+      return variable.name == "SBATCH_TEST_MINE";
+    });
+  };
+  const std::string warning = "sbatch: warning: variables of this machine are not taken along (";
+  EXPECT_FALSE(takes({}, warning));
+  EXPECT_TRUE(takes({"--export=ALL,SBATCH_TEST_MINE"}, warning));
+  EXPECT_TRUE(takes({"--export=SBATCH_TEST_MINE"}, ""));
+  EXPECT_FALSE(takes({"--export=NONE"}, ""));
+  for (const char* sign : {"KUBERNETES_SERVICE_HOST", "KUBEGANG_STEPS", "KUBEGANG_LOGIN_NODE"}) {
+    const Variable inside{sign, "1"};
+    EXPECT_TRUE(takes({}, "")) << sign;
+  }
 }
 
 // A cluster of Slurm is a context of the kubeconfig, for submissions, too.

@@ -299,6 +299,7 @@ int run_srun(std::span<const std::string> arguments, const WithCluster& with_clu
   SubmitArguments job{.sbatch = read->of_job,
                       .variables = read->variables,
                       .takes_variables = true,
+                      .is_allocation = true,
                       .pod = read->pod};
   job.sbatch.emplace_back("--wrap=true");
   auto request = read_submit(job, now);
