@@ -5,7 +5,6 @@
 
 #include "api/wellknown.h"
 #include "base/number_list.h"
-#include "operator/gang/gang_observation.h"
 #include "operator/gang/success_policy.h"
 #include "translation/members.h"
 #include "translation/sentences.h"
@@ -25,9 +24,6 @@ constexpr base::Duration kGather = std::chrono::seconds{3};
 constexpr base::Duration kGatherPassing = std::chrono::seconds{10};
 // The same while more important writes wait: most of what it waits for is then the API server.
 constexpr base::Duration kGatherPassingWhenBusy = InformBudget::kObjectPeriod;
-constexpr base::Duration kDeleteAgain = std::chrono::seconds{10};
-// An answered creation that no watch has shown for this time: it was deleted at once.
-constexpr base::Duration kAttemptUnseen = std::chrono::seconds{30};
 // The time for which a kubegang Job that has nodes is left alone beside a batch Job that has ended:
 // its watch may lag behind that of batch Jobs, and kubelets report again what a restored etcd has
 // forgotten. Most such Jobs end by that, and their pods keep their logs.
@@ -62,21 +58,11 @@ bool says_only_why(kube::BatchJobStatus stored, kube::BatchJobStatus wanted) {
   return wanted == stored;
 }
 
-// Returns true if the numbers of its pods are about to change by themselves: pods are made, become
-// ready, or end, or all have ended and the end of their Job is still to be stored. A pod that has
-// ended does not show that while others go on. The three numbers are those of the record.
-bool is_in_motion(const JobRecord& record, std::int32_t active, std::int32_t ready,
-                  std::int32_t terminating) {
-  if (terminating > 0) return true;
-  if (!record.status.stored().allocation) return active > 0;
-  std::int32_t to_be_ready = 0;
-  for (std::size_t i = 0; i < record.start.slots.size(); ++i) {
-    if (record.start.slots[i].has_pod() && !record.start.slot_pods[i].is_finished) ++to_be_ready;
-  }
-  return ready == 0 || ready < to_be_ready;
-}
-
 }  // namespace
+
+ManagedJobs::ManagedJobs(const Report& report, WholeTemplates& templates)
+    : AttemptBook{report, {.owner_of = batch_owner, .uid_label = kube::kBatchControllerUid}},
+      templates_{templates} {}
 
 void ManagedJobs::observe(const Changes<kube::BatchJob>& changes) {
   for (const auto& [key, object] : changes) {
@@ -84,123 +70,28 @@ void ManagedJobs::observe(const Changes<kube::BatchJob>& changes) {
     // The informer shows the newest version per key, so a batch Job that was deleted and created
     // again is one change with another UID.
     if (known != uids_.end() && (object == nullptr || object->metadata.uid != known->second)) {
-      // The kubegang Jobs for it go by garbage collection, or stay as they are.
-      Managed& gone = managed_.at(known->second);
-      gone.object = nullptr;
+      managed_.erase(known->second);
       templates_.forget(known->second);
-      timers_.clear(known->second);
-      drop_if_unknown(known->second);
+      erase_workload(known->second);
       uids_.erase(known);
     }
     if (object == nullptr) continue;
     const std::string& uid = object->metadata.uid;
     uids_[key] = uid;
     Managed& managed = managed_[uid];
-    // New, or known only by its kubegang Jobs, which a new leader may hear of first.
     if (managed.object == nullptr) {
       managed.status = StatusMirror<kube::BatchJob>{*object};
     } else {
       (void)managed.status.saw(*object);
     }
     managed.object = object;
-    touched_.insert(uid);
-  }
-}
-
-void ManagedJobs::observe_job(const JobRecord& record) {
-  if (record.task || batch_owner(record.object->metadata) == nullptr) return;
-  // Only what is stored counts, not what is wanted: the batch Job's status must never be ahead of a
-  // commit point. If it said Complete and the operator crashed before our Job's end was stored, the
-  // next leader could let the gang run again, while a finished batch Job can never change.
-  OurJob job{.key = record.key,
-             .attempt = attempt_of(record.object->metadata),
-             .failures = failures_before(record.object->metadata),
-             .status = record.status.stored(),
-             .succeeded = done_indexes(record.object->spec, record.status.stored()),
-             .version = record.status.version(),
-             .deleted = record.deleted};
-  for (const auto& [name, pod] : record.pods) {
-    // The batch group's own counting: `active` are pods that have not finished, `terminating` those
-    // of them that are being deleted, `ready` by their condition.
-    if (is_finished(*pod) || record.stale_pods.contains(name)) continue;
-    if (pod->metadata.deletion_timestamp) {
-      ++job.terminating;
-      continue;
-    }
-    ++job.active;
-    if (kube::is_true(pod->status.conditions, "Ready")) ++job.ready;
-  }
-  job.is_in_motion = is_in_motion(record, job.active, job.ready, job.terminating);
-  put_job(*record.object, std::move(job));
-}
-
-void ManagedJobs::observe_ended(const kube::Job& object) {
-  if (batch_owner(object.metadata) == nullptr) return;
-  put_job(object, {.key = kube::key_of(object.metadata),
-                   .attempt = attempt_of(object.metadata),
-                   .failures = failures_before(object.metadata),
-                   .status = object.status,
-                   .succeeded = done_indexes(object.spec, object.status),
-                   .version = object.metadata.resource_version});
-}
-
-void ManagedJobs::put_job(const kube::Job& object, OurJob job) {
-  const std::string& owner = batch_owner(object.metadata)->uid;
-  job.is_going = object.metadata.deletion_timestamp.has_value();
-  job.taken_away = is_taken_away(object, job.status);
-  owners_[object.metadata.uid] = owner;
-  templates_.forget(owner);
-  OurJob& known = managed_[owner].jobs[object.metadata.uid];
-  job.asked_at = known.asked_at;
-  job.asked_version = std::move(known.asked_version);
-  known = std::move(job);
-  touched_.insert(owner);
-}
-
-void ManagedJobs::forget_job(const std::string& uid) {
-  const auto known = owners_.extract(uid);
-  if (!known) return;
-  const auto managed = managed_.find(known.mapped());
-  if (managed == managed_.end()) return;
-  // The failures of a forgotten Job stay counted: in the batch Job's status, and in the label of
-  // the attempts after it.
-  managed->second.jobs.erase(uid);
-  touched_.insert(managed->first);
-  drop_if_unknown(known.mapped());
-}
-
-void ManagedJobs::put_orphan(const kube::Pod& pod) {
-  const auto label = pod.metadata.labels.find(std::string{kube::kBatchControllerUid});
-  if (label == pod.metadata.labels.end()) return;
-  const kube::ObjectKey key = kube::key_of(pod.metadata);
-  orphans_[key] = label->second;
-  managed_[label->second].orphans[key] = pod.metadata.deletion_timestamp.has_value();
-  touched_.insert(label->second);
-}
-
-void ManagedJobs::erase_orphan(const kube::ObjectKey& pod) {
-  const auto known = orphans_.extract(pod);
-  if (!known) return;
-  const auto managed = managed_.find(known.mapped());
-  if (managed == managed_.end()) return;
-  managed->second.orphans.erase(pod);
-  touched_.insert(known.mapped());
-  drop_if_unknown(known.mapped());
-}
-
-// Drops what is known about a batch Job that does not exist and has left nothing.
-void ManagedJobs::drop_if_unknown(const std::string& uid) {
-  const auto found = managed_.find(uid);
-  if (found == managed_.end()) return;
-  const Managed& managed = found->second;
-  if (managed.object == nullptr && managed.jobs.empty() && managed.orphans.empty()) {
-    managed_.erase(found);
+    managed.workload = &put_workload(uid);
   }
 }
 
 // Any user may write labels, so pods of other namespaces do not count.
 void ManagedJobs::count_orphans(const Managed& managed, BatchView& view) {
-  for (const auto& [pod, is_ending] : managed.orphans) {
+  for (const auto& [pod, is_ending] : managed.workload->orphans) {
     if (pod.ns != managed.object->metadata.ns) continue;
     view.phase = Phase::kStopping;
     ++(is_ending ? view.terminating : view.active);
@@ -209,53 +100,17 @@ void ManagedJobs::count_orphans(const Managed& managed, BatchView& view) {
 
 StatusMirror<kube::BatchJob>* ManagedJobs::find_status(const std::string& uid) {
   const auto found = managed_.find(uid);
-  const bool exists = found != managed_.end() && found->second.object != nullptr;
-  return exists ? &found->second.status : nullptr;
+  return found == managed_.end() ? nullptr : &found->second.status;
 }
 
-void ManagedJobs::look_again(const std::string& uid) {
-  if (managed_.contains(uid)) touched_.insert(uid);
-}
-
+// The first attempt says what is run in another way than its author wrote. So are all others.
 void ManagedJobs::answered(const JobCreated& outcome, base::Instant now) {
+  const auto made = note_answer(outcome, now);
   const auto found = managed_.find(outcome.owner_uid);
-  if (found == managed_.end()) return;
-  Managed& managed = found->second;
-  touched_.insert(outcome.owner_uid);
-  if (outcome.result.ok()) {
-    managed.creation.succeeded();
-    managed.refusal.clear();
-    const kube::Job& job = *outcome.result;
-    owners_[job.metadata.uid] = outcome.owner_uid;
-    // Noted at once: the watch may lag, and a second attempt must not be made in the meantime.
-    const auto [entry, is_new] =
-        managed.jobs.try_emplace(job.metadata.uid, OurJob{.key = kube::key_of(job.metadata),
-                                                          .attempt = attempt_of(job.metadata),
-                                                          .failures = failures_before(job.metadata),
-                                                          .version = job.metadata.resource_version,
-                                                          .unseen_since = now});
-    if (is_new && entry->second.attempt == 0) tell_run_otherwise(managed);
-    if (is_new || !has_failed(entry->second.status)) return;
-    // An attempt that has failed has this name: its label was edited.
-    managed.creation.failed(now);
-    managed.refusal = "the kubegang Job " + job.metadata.name +
-                      " has failed, and its labels say that it was another attempt";
-    return;
-  }
-  const base::Error& error = outcome.result.error();
-  // The first attempt takes the batch Job's own name, which users look for. If another Job has it,
-  // a suffix is added.
-  if (error.code == base::Code::kAlreadyExists && std::exchange(managed.plain_name, false)) {
-    return managed.creation.lost_race();
-  }
-  managed.creation.failed(now);
-  // An unreachable API server is not a refusal: the creation is retried, and users see nothing of
-  // it.
-  const bool is_refusal = error.code == base::Code::kInvalidArgument ||
-                          error.code == base::Code::kPermissionDenied ||
-                          error.code == base::Code::kAlreadyExists;
-  if (is_refusal) managed.refusal = error.message;
-  report_.warn("kubegang job not made", {{"of", outcome.owner_uid}, {"error", error.message}});
+  if (made != 0 || found == managed_.end()) return;
+  const std::string message = run_otherwise(*found->second.object);
+  if (message.empty()) return;
+  report_.event(kube::reference_to(*found->second.object), false, "RunOtherwise", message);
 }
 
 // Those whose turn comes are looked at like any that changed: what must be written may have changed
@@ -289,7 +144,7 @@ std::vector<Effect> ManagedJobs::due(InformBudget& budget, std::size_t room, bas
 void ManagedJobs::look_and_write(const std::string& uid, Means& means, base::Instant now,
                                  std::vector<Effect>& effects) {
   const auto found = managed_.find(uid);
-  if (found == managed_.end() || found->second.object == nullptr) return;
+  if (found == managed_.end()) return;
   // 1. which kubegang Jobs are made or deleted, and what the status should say
   look(uid, found->second, means, now, effects);
   // 2. the difference to what is stored, now or when its turn comes
@@ -299,7 +154,8 @@ void ManagedJobs::look_and_write(const std::string& uid, Means& means, base::Ins
 void ManagedJobs::look(const std::string& uid, Managed& managed, Means& means, base::Instant now,
                        std::vector<Effect>& effects) {
   const kube::BatchJob& object = *managed.object;
-  forget_unseen(managed, now);
+  if (!managed.workload->jobs.empty()) templates_.forget(uid);
+  forget_unseen(uid, *managed.workload, now);
   const bool has_ended = kube::is_finished(managed.status.stored());
   if (!has_ended) managed.ended_since = base::kNever;
   if (object.metadata.deletion_timestamp || has_ended) {
@@ -310,13 +166,13 @@ void ManagedJobs::look(const std::string& uid, Managed& managed, Means& means, b
     if (object.metadata.deletion_timestamp) return;
     if (managed.ended_since == base::kNever) managed.ended_since = now;
     // Jobs that wait go at once, because they would start what has ended.
-    delete_unfinished(managed, nullptr, managed.ended_since + kEndsByItself, now, effects);
+    delete_unfinished(uid, *managed.workload, nullptr, managed.ended_since + kEndsByItself, now,
+                      effects);
     return;
   }
   const BatchView view = view_of(managed, means, now, effects);
-  if (managed.creation.due() > now && managed.creation.due() != base::kNever) {
-    timers_.set_no_later(uid, managed.creation.due());
-  }
+  const base::Instant creation = managed.workload->creation.due();
+  if (creation > now && creation != base::kNever) timers_.set_no_later(uid, creation);
   if (view.phase == Phase::kStopping) timers_.set_no_later(uid, now + kDeleteAgain);
   tell_refusal(managed, view);
   managed.is_passing = view.is_passing;
@@ -324,61 +180,13 @@ void ManagedJobs::look(const std::string& uid, Managed& managed, Means& means, b
       batch_status_after(object.spec, managed.status.stored(), view, now);
 }
 
-// Forgets Jobs that were made and deleted before any watch has shown them.
-void ManagedJobs::forget_unseen(Managed& managed, base::Instant now) {
-  for (auto at = managed.jobs.begin(); at != managed.jobs.end();) {
-    const std::optional<base::Instant>& since = at->second.unseen_since;
-    if (since && now >= *since + kAttemptUnseen) {
-      owners_.erase(at->first);
-      at = managed.jobs.erase(at);
-      continue;
-    }
-    if (since) timers_.set_no_later(managed.object->metadata.uid, *since + kAttemptUnseen);
-    ++at;
-  }
-}
-
-// Asks for the deletion of the Job, of `uid`, unless that was asked for a moment ago. It is refused
-// if the Job is not as it is known, and asked for again when it is.
-void ManagedJobs::delete_job(const std::string& uid, OurJob& job, base::Instant now,
-                             std::vector<Effect>& effects) {
-  if (job.deleted || job.is_going) return;
-  if (now < job.asked_at + kDeleteAgain && job.version == job.asked_version) return;
-  job.asked_at = now;
-  job.asked_version = job.version;
-  effects.emplace_back(DeleteJob{job.key, uid, job.version});
-}
-
-// Asks for the deletion of its unfinished kubegang Jobs but `present`, until they are gone.
-// One that has nodes is left alone until `patience_ends`.
-void ManagedJobs::delete_unfinished(Managed& managed, const OurJob* present,
-                                    base::Instant patience_ends, base::Instant now,
-                                    std::vector<Effect>& effects) {
-  const std::string& uid = managed.object->metadata.uid;
-  for (auto& [job_uid, job] : managed.jobs) {
-    if (&job == present || is_final(job.status) || job.deleted || job.is_going) continue;
-    if (job.status.allocation && now < patience_ends) {
-      timers_.set_no_later(uid, patience_ends);
-      continue;
-    }
-    delete_job(job_uid, job, now, effects);
-    timers_.set_no_later(uid, job.asked_at + kDeleteAgain);
-  }
-}
-
 BatchView ManagedJobs::view_of(Managed& managed, Means& means, base::Instant now,
                                std::vector<Effect>& effects) {
   const kube::BatchJobSpec& spec = managed.object->spec;
-  const FailedAttempts failed = failed_attempts(spec, managed.status.stored(), managed.jobs);
+  Workload& workload = *managed.workload;
+  const FailedAttempts failed = failed_attempts(spec, managed.status.stored(), workload.jobs);
   BatchView view;
-  const OurJob* present = nullptr;
-  for (const auto& [uid, job] : managed.jobs) {
-    // Attempts before this one have failed, and those after it do not exist yet: at most one is
-    // present, whatever its label says, which users can edit.
-    const bool is_over = is_final(job.status) && has_failed(job.status);
-    if (is_over || job.deleted || job.taken_away) continue;
-    if (present == nullptr || job.attempt == failed.attempts) present = &job;
-  }
+  const OurJob* const present = AttemptBook::present(workload, failed.attempts);
   // The order decides: a result stands whatever the spec says now, the limit of failures comes
   // before a suspension, and only a Job that is neither finished nor suspended is made.
   if (present != nullptr && is_final(present->status)) {
@@ -397,7 +205,7 @@ BatchView ManagedJobs::view_of(Managed& managed, Means& means, base::Instant now
   } else {
     // There are no others unless etcd was restored: an attempt that had failed is unfinished again,
     // and a leader that remembered more made the next one once more. Both would run the same pods.
-    delete_unfinished(managed, present, now, now, effects);
+    delete_unfinished(managed.object->metadata.uid, workload, present, now, now, effects);
     view = live_view(present->status);
     view.active = present->active;
     view.ready = present->ready;
@@ -407,7 +215,7 @@ BatchView ManagedJobs::view_of(Managed& managed, Means& means, base::Instant now
   view.failed = failed.counted;
   if (view.succeeded_indexes.empty()) {
     view.succeeded_indexes =
-        base::format_number_list(succeeded_so_far(spec, managed.status.stored(), managed.jobs));
+        base::format_number_list(succeeded_so_far(spec, managed.status.stored(), workload.jobs));
   }
   return view;
 }
@@ -418,9 +226,10 @@ BatchView ManagedJobs::view_of_suspended(Managed& managed, base::Instant now,
   // batch/v1: suspending a Job deletes its pods, and resuming it starts them again. So the Job
   // behind it is deleted, which is asked for again until it is gone.
   const auto succeeded = static_cast<std::int32_t>(
-      succeeded_so_far(managed.object->spec, managed.status.stored(), managed.jobs).size());
+      succeeded_so_far(managed.object->spec, managed.status.stored(), managed.workload->jobs)
+          .size());
   const bool all_counted = managed.status.stored().succeeded >= succeeded;
-  for (auto& [uid, job] : managed.jobs) {
+  for (auto& [uid, job] : managed.workload->jobs) {
     // The Job of a failed attempt stays: its pods keep their logs, and its label its number.
     if (is_final(job.status) && !job.deleted) continue;
     view.phase = Phase::kStopping;
@@ -439,8 +248,9 @@ BatchView ManagedJobs::view_of_suspended(Managed& managed, base::Instant now,
 BatchView ManagedJobs::view_without_job(Managed& managed, const FailedAttempts& failed,
                                         Means& means, base::Instant now,
                                         std::vector<Effect>& effects) {
+  Workload& workload = *managed.workload;
   // Pods of the one before it may be left after a suspension, under the same host names.
-  for (const auto& [uid, job] : managed.jobs) {
+  for (const auto& [uid, job] : workload.jobs) {
     if (job.deleted) {
       return {.phase = Phase::kStopping, .active = job.active, .terminating = job.terminating};
     }
@@ -454,18 +264,12 @@ BatchView ManagedJobs::view_without_job(Managed& managed, const FailedAttempts& 
   BatchView stopping;
   count_orphans(managed, stopping);
   if (stopping.phase == Phase::kStopping) return stopping;
-  Attempt attempt{
-      .number = failed.attempts, .failures = failed.counted, .plain_name = managed.plain_name};
-  for (const auto& [uid, job] : managed.jobs) {
-    // The batch group's activeDeadlineSeconds is wall time since startTime; here only time in which
-    // the gang ran counts, in all attempts together (docs/batch-jobs.md), so waiting in the queue
-    // costs nothing.
-    if (job.status.run_time) attempt.ran += job.status.run_time->elapsed;
-    if (job.attempt == failed.attempts - 1 && job.status.end_time) {
-      attempt.not_before = *job.status.end_time + back_off(failed.attempts);
-    }
-  }
-  attempt.succeeded = succeeded_so_far(managed.object->spec, managed.status.stored(), managed.jobs);
+  // The batch group's activeDeadlineSeconds is wall time since startTime; here only time in which
+  // the gang ran counts, in all attempts together (docs/batch-jobs.md), so waiting in the queue
+  // costs nothing.
+  Attempt attempt = next_attempt(workload, failed.attempts, failed.counted);
+  attempt.succeeded =
+      succeeded_so_far(managed.object->spec, managed.status.stored(), workload.jobs);
   if (has_followers(managed.object->spec) &&
       static_cast<int>(attempt.succeeded.size()) >= completions_of(managed.object->spec)) {
     return {.phase = Phase::kComplete};  // its Jobs are gone, and all that was left is its status
@@ -492,13 +296,11 @@ BatchView ManagedJobs::view_without_job(Managed& managed, const FailedAttempts& 
     return {.phase = Phase::kComplete, .start = failed.start};
   }
   // After a refusal the next try waits for the back-off; look() has set its timer.
-  if (managed.creation.may_begin(now) &&
-      to_make_.may_go(managed.object->metadata.uid, means.room)) {
-    managed.creation.begin();
+  if (may_make(managed.object->metadata.uid, workload, means.room, now)) {
     effects.push_back(creation_of(managed, std::move(verdict.job)));
   }
-  if (!managed.refusal.empty()) {
-    return {.phase = Phase::kRefused, .reason = "NotMade", .message = managed.refusal};
+  if (!workload.refusal.empty()) {
+    return {.phase = Phase::kRefused, .reason = "NotMade", .message = workload.refusal};
   }
   return {.phase = Phase::kWaiting,
           .reason = "Queued",
@@ -526,13 +328,6 @@ void ManagedJobs::tell_refusal(Managed& managed, const BatchView& view) {
       kube::find_condition(managed.status.stored().conditions, kube::kBatchAccepted);
   if (told != nullptr && told->message == message) return;  // by a leader before us
   report_.event(kube::reference_to(*managed.object), true, "Refused", message);
-}
-
-// Reports it with the first attempt. The others are run in the same way.
-void ManagedJobs::tell_run_otherwise(const Managed& managed) const {
-  const std::string message = managed.object == nullptr ? "" : run_otherwise(*managed.object);
-  if (message.empty()) return;
-  report_.event(kube::reference_to(*managed.object), false, "RunOtherwise", message);
 }
 
 // Returns true if a difference that nothing waits for may be written now; else it is looked at

@@ -1,6 +1,6 @@
 // ManagedJobs: Jobs of the batch group that say `managedBy: kubegang.io/job`. For each, one attempt
 // after the other is a kubegang Job, which the rest of the operator runs like any other; the batch
-// Job's status shows its outcome.
+// Job's status shows its outcome. This is their face; attempts as such are AttemptBook's.
 //
 // Only what is stored is remembered: the attempt of a kubegang Job stands in its label, the batch
 // Job in its owner reference, and how many have failed follows from their statuses and labels. So a
@@ -28,21 +28,16 @@
 #include <cstddef>
 #include <map>
 #include <memory>
-#include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
-#include "api/job.h"
 #include "base/time.h"
-#include "base/timers.h"
 #include "kube/api/batch_job.h"
-#include "operator/jobs/job_record.h"
 #include "operator/jobs/whole_templates.h"
 #include "operator/loop/inbox.h"
 #include "operator/loop/report.h"
-#include "operator/managed/our_jobs.h"
-#include "operator/publish/attempts.h"
+#include "operator/managed/attempt_book.h"
+#include "operator/managed/batch_attempts.h"
 #include "operator/publish/inform_budget.h"
 #include "operator/publish/mirror.h"
 #include "operator/publish/waiting_line.h"
@@ -53,30 +48,15 @@ namespace control {
 
 // Belongs to the loop's thread. Costs nothing while there is no such batch Job; else, for each that
 // changed or whose Job did, the logarithm of their number and its pods.
-class ManagedJobs {
+class ManagedJobs : public AttemptBook {
  public:
   // Both must live longer than this.
-  ManagedJobs(const Report& report, WholeTemplates& templates)
-      : report_{report}, templates_{templates} {}
+  ManagedJobs(const Report& report, WholeTemplates& templates);
 
   void observe(const Changes<kube::BatchJob>& changes);
-  // Called for each kubegang Job whenever something about it or its pods changed; passes over those
-  // of no batch Job. The second is one that had ended when it was first seen.
-  void observe_job(const JobRecord& job);
-  void observe_ended(const kube::Job& job);
-  // Forgets a Job that no longer exists and has no pods.
-  void forget_job(const std::string& uid);
-  // Notes a pod whose kubegang Job is gone, as a new leader may find it: the batch Job of its label
-  // has not stopped yet, and its next attempt must not start beside it.
-  void put_orphan(const kube::Pod& pod);
-  // Forgets a pod that is gone, or whose Job is known now. Any other pod is passed over.
-  void erase_orphan(const kube::ObjectKey& pod);
-
   // Null: there is no such batch Job.
   StatusMirror<kube::BatchJob>* find_status(const std::string& uid);
   void answered(const JobCreated& outcome, base::Instant now);
-  // Called when the mirror knows the outcome of find_status(uid).
-  void look_again(const std::string& uid);
 
   // Returns the writes that are due. Changes that clients wait for are written at once; kubegang
   // Jobs are made as far as there is `room` (CountedWriter), and numbers of pods are written with
@@ -88,15 +68,10 @@ class ManagedJobs {
 
  private:
   struct Managed {
-    std::shared_ptr<const kube::BatchJob> object;  // null: only Jobs and pods of it are known
+    std::shared_ptr<const kube::BatchJob> object;
+    Workload* workload = nullptr;
     StatusMirror<kube::BatchJob> status;
-    OurJobs jobs;
-    // Pods of Jobs that a leader before this one has seen go; true: it is being deleted.
-    std::map<kube::ObjectKey, bool> orphans;
-    Attempts creation{{.first = std::chrono::seconds{1}, .max = std::chrono::minutes{5}}};
-    bool plain_name = true;
-    std::string refusal;       // by the API server, of the Job for the present attempt
-    std::string told_refusal;  // in an event
+    std::string told_refusal;                 // in an event
     base::Instant ended_since{base::kNever};  // since when its end has been known
     base::Instant differs_since{base::kNever};
     bool is_passing = false;  // what is wanted: BatchView
@@ -107,21 +82,15 @@ class ManagedJobs {
     std::size_t room = 0;
   };
 
-  void put_job(const kube::Job& object, OurJob job);
-  void drop_if_unknown(const std::string& uid);
   static void count_orphans(const Managed& managed, BatchView& view);
   void look_and_write(const std::string& uid, Means& means, base::Instant now,
                       std::vector<Effect>& effects);
   void look(const std::string& uid, Managed& managed, Means& means, base::Instant now,
             std::vector<Effect>& effects);
-  void forget_unseen(Managed& managed, base::Instant now);
-  void delete_job(const std::string& uid, OurJob& job, base::Instant now,
-                  std::vector<Effect>& effects);
-  void delete_unfinished(Managed& managed, const OurJob* present, base::Instant patience_ends,
-                         base::Instant now, std::vector<Effect>& effects);
   BatchView view_of(Managed& managed, Means& means, base::Instant now,
                     std::vector<Effect>& effects);
-  BatchView view_of_suspended(Managed& managed, base::Instant now, std::vector<Effect>& effects);
+  static BatchView view_of_suspended(Managed& managed, base::Instant now,
+                                     std::vector<Effect>& effects);
   BatchView view_without_job(Managed& managed, const FailedAttempts& failed, Means& means,
                              base::Instant now, std::vector<Effect>& effects);
   void write(const std::string& uid, Managed& managed, Means& means, base::Instant now,
@@ -130,18 +99,10 @@ class ManagedJobs {
   void take_from_lines(const Means& means);
   Effect creation_of(const Managed& managed, kube::Job job);
   void tell_refusal(Managed& managed, const BatchView& view);
-  void tell_run_otherwise(const Managed& managed) const;
 
-  const Report& report_;
   WholeTemplates& templates_;
-  std::map<std::string, Managed> managed_;          // by UID of the batch Job
-  std::map<kube::ObjectKey, std::string> uids_;     // of the batch Jobs that exist
-  std::map<std::string, std::string> owners_;       // batch Job by UID of our Job
-  std::map<kube::ObjectKey, std::string> orphans_;  // batch Job by pod
-  std::set<std::string> touched_;
-  base::Timers<std::string> timers_;  // when to look again, by UID of the batch Job
-  // UIDs of batch Jobs whose kubegang Job is due and found no room.
-  WaitingLine to_make_;
+  std::map<std::string, Managed> managed_;       // by UID; those that exist
+  std::map<kube::ObjectKey, std::string> uids_;  // of them
   // UIDs of batch Jobs whose numbers found no room, or whose reasons found no budget. However many
   // they are, only as many are looked at again as may be written.
   WaitingLine numbers_wait_, reasons_wait_;

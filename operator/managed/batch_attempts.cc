@@ -1,9 +1,7 @@
-#include "operator/managed/our_jobs.h"
+#include "operator/managed/batch_attempts.h"
 
 #include <algorithm>
-#include <charconv>
 
-#include "api/wellknown.h"
 #include "base/number_list.h"
 #include "translation/members.h"
 #include "translation/pod_failure_policy.h"
@@ -13,26 +11,6 @@ namespace {
 
 using Phase = BatchView::Phase;
 
-// A batch Job with a back-off of 6 min would have to fail for eleven years.
-constexpr int kAttemptMax = 1'000'000;
-// Between attempts, as the batch group's controller has it.
-constexpr base::Duration kBackOffFirst = std::chrono::seconds{10};
-constexpr base::Duration kBackOffMax = std::chrono::minutes{6};
-
-// Reads a label, which users can edit. `absent` stands for what no attempt can have: what is not a
-// number, is negative, or is above kAttemptMax.
-int number_in(const kube::ObjectMeta& metadata, std::string_view name, int absent) {
-  const auto label = metadata.labels.find(std::string{name});
-  if (label == metadata.labels.end()) return absent;
-  int number = 0;
-  const std::string& text = label->second;
-  const char* const end = text.data() + text.size();
-  const auto parsed = std::from_chars(text.data(), end, number);
-  const bool is_possible =
-      parsed.ec == std::errc{} && parsed.ptr == end && number >= 0 && number <= kAttemptMax;
-  return is_possible ? number : absent;
-}
-
 }  // namespace
 
 const kube::OwnerReference* batch_owner(const kube::ObjectMeta& metadata) {
@@ -40,36 +18,6 @@ const kube::OwnerReference* batch_owner(const kube::ObjectMeta& metadata) {
   const bool is_batch = owner != nullptr && owner->kind == kube::BatchJob::kResource.kind &&
                         owner->api_version.starts_with("batch/");
   return is_batch ? owner : nullptr;
-}
-
-int attempt_of(const kube::ObjectMeta& metadata) {
-  return number_in(metadata, kube::kLabelAttempt, 0);
-}
-
-// A Job of a version without this label: each attempt before it counts.
-int failures_before(const kube::ObjectMeta& metadata) {
-  return number_in(metadata, kube::kLabelFailures, attempt_of(metadata));
-}
-
-bool is_final(const kube::JobStatus& status) {
-  return status.state && kube::is_final(*status.state);
-}
-
-bool is_taken_away(const kube::Job& object, const kube::JobStatus& status) {
-  return object.metadata.deletion_timestamp && status.state == kube::JobState::kCancelled &&
-         !object.spec.control.cancel.value_or(false);
-}
-
-bool has_failed(const kube::JobStatus& status) {
-  return status.state == kube::JobState::kFailed || status.state == kube::JobState::kOutOfMemory ||
-         status.state == kube::JobState::kNodeFail;
-}
-
-// The shift is bounded because the number of failures is not: kBackOffMax is reached at the
-// seventh.
-base::Duration back_off(int failures) {
-  const base::Duration wait = kBackOffFirst * (std::int64_t{1} << std::min(failures - 1, 10));
-  return std::min(wait, kBackOffMax);
 }
 
 BatchView ended_view(const kube::JobStatus& status) {
