@@ -158,6 +158,13 @@ base::Result<bool> read_own(std::span<const std::string> arguments, std::size_t&
   }
   const base::Result<bool> of_pod = read_pod_option(arguments, i, own.pod);
   if (!of_pod || *of_pod) return of_pod;
+  // It is sbatch's, too; behind the script it is a mistake like the others.
+  const auto image = long_value(arguments, i, "--image");
+  if (!image) return image.error();
+  if (*image) {
+    own.sbatch.push_back("--image=" + **image);
+    return true;
+  }
   const auto ttl = long_value(arguments, i, "--ttl-after-finished");
   if (!ttl) return ttl.error();
   if (*ttl) {
@@ -416,7 +423,8 @@ base::Status take_variables(const SubmitArguments& arguments, SubmitRequest& req
   std::string exports = options.exports.value_or(arguments.takes_variables ? "ALL" : "NONE");
   if (!arguments.takes_variables || !is_in_cluster()) {
     std::vector<std::string> unsaid;
-    exports = only_listed(exports, arguments.is_allocation ? unsaid : options.warnings);
+    exports = only_listed(exports,
+                          arguments.is_allocation || options.test_only ? unsaid : options.warnings);
   }
   std::vector<std::string> left_out;
   auto variables = exported_variables(exports, own_variables(), left_out);

@@ -475,8 +475,9 @@ TEST_F(SlurmCommands, TheRightToEnterPodsIsNamed) {
   upgrader_ = &pods;
   add_script_job(41);
   for (const auto& [command, words] :
-       {std::pair{"scancel", Words{"-s", "USR1", "41"}}, std::pair{"scancel", Words{"-b", "41"}},
-        std::pair{"scancel", Words{"41.0"}}, std::pair{"srun", Words{"--jobid=41", "true"}}}) {
+       {std::pair{"scancel", Words{"-s", "USR1", "41"}},
+        std::pair{"scancel", Words{"-b", "-s", "USR1", "41"}}, std::pair{"scancel", Words{"41.0"}},
+        std::pair{"srun", Words{"--jobid=41", "true"}}}) {
     const Ran ran = slurm(command, words);
     EXPECT_NE(ran.code, kExitOk) << command;
     EXPECT_THAT(ran.err, HasSubstr(std::string{"pod team-b/job-41-0: "} + kMissingRight));
