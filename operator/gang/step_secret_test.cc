@@ -84,6 +84,34 @@ TEST(StepSecret, PodsOfOneStartMountTheSame) {
       << "new at each start";
 }
 
+// The key stands in the Secret alone: no text of the pods is made from it, or names more of the
+// Secret than the volume does.
+TEST(StepSecret, ItsKeyIsInNoTextOfThePods) {
+  const kube::Job job = job_on("n[1-2]", 2);
+  const std::string name = step_secret_name({job.metadata.name, job.metadata.uid, 1});
+  for (const std::size_t index : {0U, 1U}) {
+    json pod = *joined_pod(job, index);
+    EXPECT_EQ(pod, *joined_pod(job, index)) << "nothing random is in it";
+    json& spec = pod["spec"];
+    EXPECT_EQ(std::erase_if(spec["volumes"].get_ref<json::array_t&>(),
+                            [&](const json& volume) { return volume.contains("secret"); }),
+              1U);
+    EXPECT_THAT(pod.dump(), Not(HasSubstr(name)));
+    for (const char* list : {"containers", "initContainers"}) {
+      for (const json& container : spec.value(list, json::array())) {
+        EXPECT_FALSE(container.contains("envFrom"));
+        for (const json& variable : container.value("env", json::array())) {
+          EXPECT_FALSE(variable.value("valueFrom", json::object()).contains("secretKeyRef"));
+        }
+        for (const json& word : container.value("args", json::array())) {
+          const std::string text = word;
+          EXPECT_TRUE(!text.starts_with("--key") || text == "--key=/run/kubegang-steps/key");
+        }
+      }
+    }
+  }
+}
+
 TEST(StepSecret, HasItsKeyAndItsOwner) {
   const std::string key = "AAAA";
   const json secret = build_step_secret("team-a", {"load", "uid-1", 3}, key);

@@ -128,6 +128,15 @@ TEST_F(UsageTest, IsThatOfScriptsAlone) {
   EXPECT_FALSE(usage("plain"));
 }
 
+// The kernel, or kubelet, kills all of the container: the launcher says nothing of its use.
+TEST_F(UsageTest, AScriptThatRunsOutOfMemoryEndsAsOutOfMemory) {
+  world.apply(
+      gang_job("big", 2, "10s", {{"batch", {{"script", "#!/bin/sh\n"}}}}, {{"test/oom", "true"}}));
+  ASSERT_TRUE(is("big", "OutOfMemory")) << world.log_tail();
+  EXPECT_EQ(world.job("big").status.exit_code, 137);
+  expect_no_violations(world);
+}
+
 // Any program in the container can write the message.
 TEST_F(UsageTest, IsUnknownIfTheMessageIsHostile) {
   const std::string begin = R"({"kubegangUsage":1,)";
