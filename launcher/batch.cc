@@ -52,6 +52,10 @@ constexpr int kLastChunksMax = 17;
 // After SIGTERM, of the time in which the job is not frozen.
 constexpr std::chrono::seconds kEndMax{60};
 constexpr int kEndLookMs = 20;
+// A requeue, in time in which the job is not frozen: scontrol ends before it is signaled, as
+// Slurm's does; what is left after KillWait is killed.
+constexpr std::chrono::milliseconds kRequeueBegin{200};
+constexpr std::chrono::seconds kRequeueKill{30};
 
 struct BatchOptions {
   std::string output;
@@ -60,6 +64,7 @@ struct BatchOptions {
   std::string directory;
   bool appends = false;
   bool is_installed = false;  // by an init container of this pod
+  bool may_requeue = false;
   std::optional<Notice> notice;
   std::string key;   // file of the key of the job's pods; "": there is one pod
   std::string port;  // of the launcher, for those of the other pods
@@ -90,6 +95,7 @@ BatchOptions read_options(std::span<const std::string> words) {
     }
     if (words[i] == "--open-mode=append") options.appends = true;
     if (words[i] == "--installed") options.is_installed = true;
+    if (words[i] == "--may-requeue") options.may_requeue = true;
     read_notice_option(words[i], options.notice);
   }
   if (i < words.size()) ++i;
@@ -204,7 +210,8 @@ class Batch {
     RunTime time{RunTime::Clock::now(), time_before()};
     while (!status_) {
       const int most = server_.look(RunTime::Clock::now());
-      loop_.wait(options_.notice ? static_cast<int>(RunTime::kStep.count()) : most);
+      loop_.wait(options_.notice || requeue_ ? static_cast<int>(RunTime::kStep.count()) : most);
+      if (requeue_) go_on_with_requeue();
       if (options_.notice && time.at(RunTime::Clock::now()) >= options_.notice->after) notify();
     }
     if (is_ending_) wait_for_steps();
@@ -217,7 +224,9 @@ class Batch {
     }
     remove_script(path);
     leave_message(options_.termination_log,
-                  server_.usage().message(std::chrono::system_clock::now()));
+                  server_.usage().message(std::chrono::system_clock::now(), requeue_.has_value()));
+    // Not 0, with which the job would be complete.
+    if (requeue_) return 128 + SIGTERM;
     return released_.value_or(shell_code(*status_));
   }
 
@@ -255,7 +264,20 @@ class Batch {
              [this](int exit_code) {
                released_ = exit_code;
                ::kill(-pid_, SIGKILL);
+             },
+         .requeue =
+             [this] {
+               if (options_.may_requeue && !requeue_) {
+                 requeue_.emplace(RunTime::Clock::now(), RunTime::Duration{});
+               }
+               return options_.may_requeue;
              }});
+  }
+
+  void go_on_with_requeue() {
+    const auto age = requeue_->at(RunTime::Clock::now());
+    if (age >= kRequeueBegin && !is_ending_) end_job();
+    if (age >= kRequeueBegin + kRequeueKill) pass_on(SIGKILL);
   }
 
   // That of who submitted the script, for its files and for itself.
@@ -373,15 +395,18 @@ class Batch {
       if (number == SIGCHLD) {
         reap();
       } else if (number == SIGTERM || number == SIGINT || number == SIGHUP) {
-        // The end of the job, for the script, its children and its tasks. Stopped ones must hear of
-        // it.
-        is_ending_ = true;
-        pass_on(SIGCONT);
-        pass_on(SIGTERM);
+        end_job();
       } else if (number == SIGUSR1 || number == SIGUSR2) {
         pass_on(*number);
       }
     }
+  }
+
+  // For the script, its children and its tasks. Stopped ones must hear of it.
+  void end_job() {
+    is_ending_ = true;
+    pass_on(SIGCONT);
+    pass_on(SIGTERM);
   }
 
   void pass_on(int signal) {
@@ -418,7 +443,8 @@ class Batch {
   pid_t pid_ = -1;
   std::optional<int> status_;
   bool is_ending_ = false;
-  std::optional<int> released_;  // the exit code of who held the job from outside
+  std::optional<RunTime> requeue_;  // since it was asked for
+  std::optional<int> released_;     // the exit code of who held the job from outside
 };
 
 }  // namespace

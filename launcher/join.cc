@@ -103,30 +103,34 @@ std::string steps_address_soon() {
   return address;
 }
 
-int no_launcher() {
-  return complain("the job's launcher is not found in this container: has the job ended?");
-}
+constexpr const char* kNoLauncher =
+    "the job's launcher is not found in this container: has the job ended?";
 
-// Sends one command to the launcher, and its answer. A launcher that ends meanwhile has obeyed.
-int ask_launcher(Message message) {
-  const std::string address = steps_address_soon();
+// Sends one command to the launcher. Returns why it was not obeyed; "": it was. A launcher that
+// ends meanwhile has obeyed.
+std::string ask_launcher(const std::string& address, Message message) {
   const std::size_t colon = address.find(':');
-  if (colon == std::string::npos) return no_launcher();
+  if (colon == std::string::npos) return kNoLauncher;
   const int fd = connect_locally(address.substr(0, colon));
-  if (fd < 0) return complain(std::string{"the job's launcher: "} + std::strerror(errno));
+  if (fd < 0) return std::string{"the job's launcher: "} + std::strerror(errno);
   message.text = address.substr(colon + 1);
-  if (!write_all(fd, encode(message))) return complain("the job's launcher has ended");
+  if (!write_all(fd, encode(message))) return "the job's launcher has ended";
   MessageReader reader;
   std::array<char, 4096> bytes{};
   for (;;) {
     const ssize_t count = ::read(fd, bytes.data(), bytes.size());
     if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return 0;
+    if (count <= 0) return "";
     reader.add({bytes.data(), static_cast<std::size_t>(count)});
     const auto answer = reader.next();
     if (!answer) continue;
-    return answer->kind == Kind::kRefused ? complain(answer->text) : 0;
+    return answer->kind == Kind::kRefused ? answer->text : "";
   }
+}
+
+int ask_from_outside(const Message& message) {
+  const std::string refusal = ask_launcher(steps_address_soon(), message);
+  return refusal.empty() ? 0 : complain(refusal);
 }
 
 std::optional<std::uint32_t> number_of(const std::string& text) {
@@ -155,7 +159,7 @@ class Join {
           "update the older one");
     }
     const std::string address = steps_address_soon();
-    if (address.empty()) return no_launcher();
+    if (address.empty()) return complain(kNoLauncher);
     // Asks for nothing: for as long as it is open the launcher, when it is to end, waits for what
     // srun says last.
     (void)connect_locally(address.substr(0, address.find(':')));
@@ -414,13 +418,18 @@ int run_signal(const std::string& signal, const std::string& who) {
   if (who == "all") target = kWholeJob;
   if (!number || !target)
     return complain("signal " + signal + " " + who + ": not a signal and a target");
-  return ask_launcher({.kind = Kind::kSignalJob, .rank = *target, .number = *number});
+  return ask_from_outside({.kind = Kind::kSignalJob, .rank = *target, .number = *number});
 }
 
 int run_release(const std::string& code) {
   const auto number = number_of(code);
   if (!number) return complain("release " + code + ": not an exit code");
-  return ask_launcher({.kind = Kind::kRelease, .number = *number});
+  return ask_from_outside({.kind = Kind::kRelease, .number = *number});
+}
+
+std::string request_requeue() {
+  const auto of_script = value_of(own_environment(), "KUBEGANG_STEPS");
+  return ask_launcher(of_script.value_or(""), {.kind = Kind::kRequeue});
 }
 
 int run_hold(const std::string& seconds) {

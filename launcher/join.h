@@ -16,6 +16,10 @@ int run_signal(const std::string& signal, const std::string& who);
 // Ends the job with this exit code.
 int run_release(const std::string& code);
 
+// Asks the launcher of this container to end its job, which then waits again (scontrol requeue).
+// Returns why it refuses; "" if it does so.
+std::string request_requeue();
+
 // Does nothing until the job ends: what salloc and an srun of its own have for a script. With
 // `seconds` it ends when no join has run here for that time; the time in which a turn is off does
 // not count. So a srun that is killed leaves no job.

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <string>
@@ -149,6 +150,9 @@ class Join : public testing::Test {
   std::unique_ptr<Started> job_;
   std::string version_{slurm::kRemoteVersion};  // "": says none, as kubectl-gang once did
 
+  const std::string& folder() const { return folder_; }
+  const std::string& program() const { return program_; }
+
  private:
   std::string folder_;
   std::string program_;
@@ -254,6 +258,50 @@ TEST_F(Join, AnotherVersionOfItsCallerBeginsNothing) {
     EXPECT_EQ(join->code(), 1);
     EXPECT_EQ(join->out, "");
   }
+}
+
+// A job that requeues itself: with `scontrol`, which is this program.
+class JobThatRequeues : public Join {
+ protected:
+  explicit JobThatRequeues(const std::string& option = "--may-requeue") {
+    job_.reset();
+    const std::string log = folder() + "/end";
+    std::ofstream{log};
+    const std::string script =
+        "#!/bin/sh\nexec 2>/dev/null\ntrap 'echo ended' TERM\n" + program() +
+        " scontrol requeue 1001; echo \"rc $?\"\n" + program() +
+        " scontrol requeue 1002; echo \"rc $?\"\nsleep 1000 & wait $!; echo last\n";
+    job_ = std::make_unique<Started>(
+        std::vector<std::string>{program(), "batch", option, "--termination-log=" + log,
+                                 "--output=" + folder() + "/out", "--"},
+        Environment{"PATH=/usr/bin:/bin", "SLURM_JOB_ID=1001", "SLURMD_NODENAME=n1",
+                    "KUBEGANG_SCRIPT_0=" + script});
+  }
+  std::string text_in(const std::string& name) const { return text_of_file(folder() + name); }
+};
+
+TEST_F(JobThatRequeues, EndsAndSaysSo) {
+  ASSERT_TRUE(job_->hear_its_end());
+  EXPECT_EQ(job_->code(), 128 + SIGTERM) << "a job that has succeeded would not be requeued";
+  EXPECT_EQ(text_in("/out"), "rc 0\nrc 1\nended\nlast\n");
+  EXPECT_TRUE(text_in("/end").starts_with(R"({"kubegangUsage":1,"requeue":true,)"))
+      << text_in("/end");
+}
+
+class JobThatMayNotRequeue : public JobThatRequeues {
+ protected:
+  JobThatMayNotRequeue() : JobThatRequeues{"--installed"} {}
+};
+
+TEST_F(JobThatMayNotRequeue, GoesOn) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds{20};
+  while (text_in("/out") != "rc 1\nrc 1\n" && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds{10});
+  }
+  EXPECT_EQ(text_in("/out"), "rc 1\nrc 1\n");
+  job_->signal(SIGTERM);
+  ASSERT_TRUE(job_->hear_its_end());
+  EXPECT_TRUE(text_in("/end").starts_with(R"({"kubegangUsage":1,"userCPU")"));
 }
 
 // Tests of what a killed srun leaves behind.

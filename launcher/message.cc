@@ -7,7 +7,7 @@ namespace launcher {
 namespace {
 
 constexpr std::size_t kHeadBytes = 2 * sizeof(std::uint32_t);
-constexpr auto kKindMax = static_cast<std::uint32_t>(Kind::kResume);
+constexpr auto kKindMax = static_cast<std::uint32_t>(Kind::kRequeue);
 
 void put(std::string& out, std::uint32_t number) {
   for (unsigned shift = 0; shift < 32; shift += 8) {

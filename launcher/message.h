@@ -61,6 +61,7 @@ enum class Kind : std::uint32_t {
   kAborted,
   kAck,
   kResume,
+  kRequeue,
 };
 
 // srun --mpi: who serves the tasks. kPmi2: the first launcher, PMI-1 and PMI-2; kPmix: a

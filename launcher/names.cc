@@ -12,6 +12,7 @@
 #include <optional>
 #include <vector>
 
+#include "launcher/join.h"
 #include "launcher/own_job.h"
 #include "launcher/process.h"
 #include "slurm/hostlist.h"
@@ -84,6 +85,20 @@ int execute(const std::string& program, const std::vector<std::string>& words) {
   return refuse(words.front(), program + ": " + std::strerror(errno));
 }
 
+// Answers what is about the job of this pod; nullopt: it is about something else.
+std::optional<int> answer_about_own_job(std::span<const std::string> arguments) {
+  const Environment environment = own_environment();
+  if (const auto record = show_own_job(environment, arguments)) {
+    std::fputs(record->c_str(), stdout);
+    return 0;
+  }
+  const bool is_requeue =
+      arguments.size() == 2 && arguments[0] == "requeue" && is_own_job(environment, arguments[1]);
+  if (!is_requeue) return std::nullopt;
+  const std::string refusal = request_requeue();
+  return refusal.empty() ? 0 : refuse("scontrol", refusal + " for job " + arguments[1]);
+}
+
 // The program is started by the loader that is beside it: the image of the job may have another C
 // library, or none.
 int run_in_cluster(const std::string& name, std::span<const std::string> arguments) {
@@ -95,10 +110,7 @@ int run_in_cluster(const std::string& name, std::span<const std::string> argumen
     return execute(words.front(), words);
   }
   if (name == "scontrol" && !has_login()) {
-    if (const auto record = show_own_job(own_environment(), arguments)) {
-      std::fputs(record->c_str(), stdout);
-      return 0;
-    }
+    if (const auto code = answer_about_own_job(arguments)) return *code;
   }
   if (const auto other = next_in_path(name)) {
     words.insert(words.end(), arguments.begin(), arguments.end());

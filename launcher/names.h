@@ -14,9 +14,9 @@ inline constexpr std::string_view kCommandNames[] = {"sacct",    "salloc",  "sba
 bool is_command(std::string_view name);
 
 // scontrol shows hostnames, hostlist and hostlistsorted without a cluster. All else is done by the
-// image's kubectl-gang if the pod can log in to the cluster. If it cannot, scontrol shows the
-// job of this pod; what is left goes to the next program of that name in PATH, and is refused if
-// there is none.
+// image's kubectl-gang if the pod can log in to the cluster. If it cannot, scontrol shows and
+// requeues the job of this pod; what is left goes to the next program of that name in PATH, and is
+// refused if there is none.
 int run_command(const std::string& name, std::span<const std::string> arguments);
 
 }  // namespace launcher

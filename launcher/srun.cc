@@ -334,7 +334,8 @@ class Srun {
         return;  // between launchers
       case Kind::kSignalJob:
       case Kind::kRelease:
-        return;  // from outside of the job
+      case Kind::kRequeue:
+        return;  // scancel's, salloc's and scontrol's
     }
   }
 

@@ -137,7 +137,8 @@ void StepServer::hear_srun(StepPlace step, const Message& message) {
   if (message.kind == Kind::kCreate && step->state == Step::State::kNew) {
     return create(step, *message.step);
   }
-  const bool is_command = message.kind == Kind::kSignalJob || message.kind == Kind::kRelease;
+  const bool is_command = message.kind == Kind::kSignalJob || message.kind == Kind::kRelease ||
+                          message.kind == Kind::kRequeue;
   if (is_command && step->state == Step::State::kNew) return obey(step, message);
   if (step->state != Step::State::kRunning) return;
   const bool is_for_tasks = message.kind == Kind::kInput || message.kind == Kind::kInputEnd ||
@@ -363,11 +364,13 @@ void StepServer::create(StepPlace step, const StepRequest& request) {
   (void)try_start(step);
 }
 
-// A connection from outside of the job asks for one thing and gets one answer.
+// Such a connection asks for one thing and gets one answer.
 void StepServer::obey(StepPlace step, const Message& message) {
   if (!is_same(message.text, secret_)) return refuse(step, "Invalid job credential");
   if (message.kind == Kind::kRelease && script_.release) {
     script_.release(static_cast<int>(message.number));
+  } else if (message.kind == Kind::kRequeue && !(script_.requeue && script_.requeue())) {
+    return refuse(step, "Requested operation is presently disabled");
   } else if (message.kind == Kind::kSignalJob &&
              !signal_job(message.rank, static_cast<int>(message.number))) {
     return refuse(step, "Invalid job id specified");

@@ -43,10 +43,11 @@ class StepServer {
   // Takes over a socket that listens for the launchers of the other pods, which know the key.
   void take_launchers(int listener, std::unique_ptr<Tls> tls);
 
-  // Calls about the script, from outside of the job (scancel, salloc).
+  // Calls about the script, from outside of the job (scancel, salloc) or by itself (scontrol).
   struct ScriptCalls {
     std::function<void(int signal, bool with_children)> signal;
     std::function<void(int exit_code)> release;  // the job ends, with this exit code
+    std::function<bool()> requeue;               // it ends, and waits again; false: it may not
   };
   void take_script_calls(ScriptCalls calls) { script_ = std::move(calls); }
 

@@ -223,12 +223,13 @@ void UsageReport::end_step(std::uint32_t id, bool has_tasks, Time now) {
   if (has_tasks) step->signal = SIGKILL;
 }
 
-std::string UsageReport::message(Time now) const {
+std::string UsageReport::message(Time now, bool wants_requeue) const {
   Used all = script_.used;
   all.add(of_steps_);
   all.memory_peak = std::max(all.memory_peak, memory_peak());
-  std::string text = "{\"kubegangUsage\":1," + use_text(all) + ",\"memoryPeak\":\"" +
-                     std::to_string(all.memory_peak) + "\",\"steps\":[" +
+  std::string text = std::string{"{\"kubegangUsage\":1,"} +
+                     (wants_requeue ? "\"requeue\":true," : "") + use_text(all) +
+                     ",\"memoryPeak\":\"" + std::to_string(all.memory_peak) + "\",\"steps\":[" +
                      script_.text(now, "batch");
   // The steps that fit, with room for how many more there were.
   constexpr std::size_t kRest = 64;

@@ -63,8 +63,9 @@ class UsageReport {
   // With tasks that still run: they are killed.
   void end_step(std::uint32_t id, bool has_tasks, Time now);
 
-  // Returns one line of JSON. A step that has not ended is one that was killed.
-  std::string message(Time now) const;
+  // Returns one line of JSON. A step that has not ended is one that was killed. `wants_requeue`:
+  // the job is to run again (operator/gang/gang_observation.cc).
+  std::string message(Time now, bool wants_requeue = false) const;
 
  private:
   struct Part {

@@ -104,6 +104,12 @@ TEST(UsageReport, SumsUpTheScriptAndItsSteps) {
             text_of_file(KUBEGANG_SOURCE_DIR "/launcher/testing/usage_message.json"));
 }
 
+// The operator looks for it at this place.
+TEST(UsageReport, BeginsWithTheWishToRunAgain) {
+  const std::string message = UsageReport{}.message(at(1), true);
+  EXPECT_THAT(message, testing::StartsWith(R"({"kubegangUsage":1,"requeue":true,"userCPU":)"));
+}
+
 TEST(UsageReport, AStepThatLosesItsSrunEndsThere) {
   UsageReport report;
   report.begin_step(7, "sleep", {}, at(1));

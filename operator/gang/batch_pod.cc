@@ -92,14 +92,13 @@ void add_signal(Json& words, const kube::BatchSignal& signal,
 }
 
 Json script_arguments(const kube::JobBatch& batch, bool is_again, bool is_installed,
-                      std::optional<base::Duration> time_limit, bool is_task,
-                      const std::string& termination_log) {
+                      const ScriptStart& start, const std::string& termination_log) {
   Json words = Json::array({"batch"});
   const auto add = [&](const std::string& option, const std::string& value) {
     if (!value.empty()) words.push_back(option + "=" + literal(value));
   };
   // SOURCE: sbatch(1), --output: the default of an array.
-  add("--output", batch.output.empty() && is_task ? "slurm-%A_%a.out" : batch.output);
+  add("--output", batch.output.empty() && start.array_task ? "slurm-%A_%a.out" : batch.output);
   add("--error", batch.error);
   add("--input", batch.input);
   add("--chdir", batch.working_directory);
@@ -107,8 +106,9 @@ Json script_arguments(const kube::JobBatch& batch, bool is_again, bool is_instal
   add("--open-mode",
       batch.open_mode.value_or(mode) == kube::OpenMode::kAppend ? "append" : "truncate");
   if (is_installed) words.push_back("--installed");
+  if (start.may_requeue) words.push_back("--may-requeue");
   add("--termination-log", termination_log);
-  if (batch.signal) add_signal(words, *batch.signal, time_limit);
+  if (batch.signal) add_signal(words, *batch.signal, start.time_limit);
   words.push_back("--");
   for (const std::string& argument : batch.arguments) words.push_back(literal(argument));
   return words;
@@ -208,8 +208,7 @@ bool is_per_node(const sched::MemoryRequest& memory) {
 
 base::Result<bool> add_launcher(Json& pod, const kube::Job& job, const PodSlot& slot,
                                 const std::vector<std::string>& hosts, const PodLauncher& launcher,
-                                bool mounts_images, std::optional<base::Duration> time_limit,
-                                std::optional<int> array_task) {
+                                const ScriptStart& start) {
   if (launcher.image.empty() && launcher.directory.empty()) {
     return base::invalid_argument(
         "spec.batch: this cluster has no launcher for batch scripts; the operator's option "
@@ -225,7 +224,7 @@ base::Result<bool> add_launcher(Json& pod, const kube::Job& job, const PodSlot& 
   Json& spec = pod["spec"];
   const bool is_of_image = launcher.directory.empty();
   const bool is_mounted = launcher.volume == ImageVolume::kTrue ||
-                          (launcher.volume == ImageVolume::kAuto && mounts_images);
+                          (launcher.volume == ImageVolume::kAuto && start.mounts_images);
   const bool is_installed = is_of_image && !is_mounted;
   if (is_installed) {
     add_volume(spec, "emptyDir", Json::object());
@@ -246,17 +245,16 @@ base::Result<bool> add_launcher(Json& pod, const kube::Job& job, const PodSlot& 
   if (!env.is_array()) env = Json::array();
   if (slot.pod_index != 0) {
     container["args"] = Json::array({"wait"});
-    join_pods(spec, job, slot, {launcher.dns, launcher.port, hosts, array_task});
+    join_pods(spec, job, slot, {launcher.dns, launcher.port, hosts, start.array_task});
     return is_installed;
   }
   // Where the template says nothing the launcher knows the place.
-  container["args"] =
-      script_arguments(batch, job.status.restarts.value_or(0) > 0, is_installed, time_limit,
-                       array_task.has_value(), kube::text_at(container, "terminationMessagePath"));
+  container["args"] = script_arguments(batch, job.status.restarts.value_or(0) > 0, is_installed,
+                                       start, kube::text_at(container, "terminationMessagePath"));
   add_parts(env, "KUBEGANG_SCRIPT", batch.script);
   add_parts(env, "KUBEGANG_ENVIRONMENT", lines_of(batch.environment));
   if (has_others) {
-    join_pods(spec, job, slot, {launcher.dns, launcher.port, hosts, array_task});
+    join_pods(spec, job, slot, {launcher.dns, launcher.port, hosts, start.array_task});
   }
   return is_installed;
 }

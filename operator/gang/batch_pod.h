@@ -35,15 +35,20 @@ struct PodLauncher {
   friend bool operator==(const PodLauncher&, const PodLauncher&) = default;
 };
 
-// `mounts_images`: the node can. `time_limit`: when the operator ends the job, for its signal.
+struct ScriptStart {
+  bool mounts_images = false;                  // the node can
+  bool may_requeue = false;                    // the script, its own job
+  std::optional<base::Duration> time_limit{};  // when the operator ends the job, for its signal
+  std::optional<int> array_task{};
+};
+
 // Returns whether an init container brings the launcher. REQUIRES: the job has its batch,
 // `pod` has at least one container, `hosts` are host_names of the nodes of the start.
 // kInvalidArgument: there is no launcher, or the pods of a job that has several would have no
 // names.
 base::Result<bool> add_launcher(nlohmann::json& pod, const kube::Job& job, const PodSlot& slot,
                                 const std::vector<std::string>& hosts, const PodLauncher& launcher,
-                                bool mounts_images, std::optional<base::Duration> time_limit,
-                                std::optional<int> array_task = {});
+                                const ScriptStart& start);
 
 // The variables of a batch script where they differ from those of a pod that is a task.
 // `memory` is what the job asks for, with the defaults.

@@ -82,6 +82,14 @@ TEST(BatchPod, TheLauncherIsToldWhereTheTemplateHasItsTerminationMessage) {
   EXPECT_THAT(arguments(), HasSubstr("--termination-log=/tmp/end $$(A)"));
 }
 
+// Without the word its launcher refuses `scontrol requeue`.
+TEST(BatchPod, TheLauncherKnowsIfItsJobMayBeRequeued) {
+  const kube::Job job = script_job({{"script", "#!/bin/sh\n"}});
+  EXPECT_THAT(pod_of(job, 0).dump(), Not(HasSubstr("requeue")));
+  EXPECT_THAT(pod_of(job, 0, kOfImage, {.may_requeue = true})["spec"]["containers"][0]["args"],
+              testing::Contains("--may-requeue"));
+}
+
 TEST(BatchPod, ARequeuedScriptAppendsToItsFiles) {
   kube::Job job = script_job({{"script", "#!/bin/sh\n"}});
   job.status.restarts = 1;

@@ -28,6 +28,9 @@ constexpr auto kFailingReasons = std::to_array<std::string_view>(
 // The container was made and its program never ran, so an exit code says nothing about the program.
 constexpr auto kStartErrors = std::to_array<std::string_view>({"StartError", "ContainerCannotRun"});
 
+// A launcher's message whose script has called `scontrol requeue`. SOURCE: launcher/usage.cc.
+constexpr std::string_view kWantsRequeue = R"({"kubegangUsage":1,"requeue":true,)";
+
 template <typename List>
 bool contains(const List& list, std::string_view value) {
   return std::find(list.begin(), list.end(), value) != list.end();
@@ -225,12 +228,13 @@ class Observer {
       return;
     }
     if (one.has_succeeded) return;
-    if (pod.status.phase == kube::PodPhase::kFailed) return look_at_failed(slot, pod);
+    if (pod.status.phase == kube::PodPhase::kFailed) return look_at_failed(slot, one);
     // All containers of a gang that is ready have run, so no launch can fail.
     if (!view_.ready) look_at_waiting(slot, pod);
   }
 
-  void look_at_failed(const PodSlot& slot, const kube::Pod& pod) {
+  void look_at_failed(const PodSlot& slot, const SlotPod& one) {
+    const kube::Pod& pod = *one.pod;
     // The order of the cases matters. kubelet refuses a pod before any container exists, a runtime
     // refuses a container before its program runs, and only then can an exit code be the program's
     // own.
@@ -272,6 +276,7 @@ class Observer {
     } else {
       add_failure(at, {.state = sched::JobState::kFailed,
                        .exit_code = exit_code,
+                       .wants_requeue = one.wants_requeue && slot.pod_index == 0,
                        .message = pod_text(pod) + " on node " + slot.node +
                                   " failed with exit code " + std::to_string(exit_code) +
                                   (pod.status.reason.empty() ? "" : ": " + kubelets_words(pod))});
@@ -486,6 +491,7 @@ void SlotPod::look_for_usage() {
     if (!end || !kube::is_usage_message(end->message)) continue;
     const std::optional<kube::JobUsage> said = kube::read_usage_message(end->message);
     if (said) usage = std::make_shared<const kube::JobUsage>(*said);
+    wants_requeue = said && end->message.starts_with(kWantsRequeue);
     return;
   }
 }

@@ -40,6 +40,7 @@ struct GangEnd {
   bool lost_member = false;
   // It never ran: its pods could not be made or started, and it may not be queued again.
   bool launch_failed = false;
+  bool wants_requeue = false;  // its script has asked to run again
   std::string message;
 };
 
@@ -105,6 +106,7 @@ struct SlotPod {
   base::Duration clock_behind{0};
   // The job's usage, as its launcher reported it at its end.
   std::shared_ptr<const kube::JobUsage> usage;
+  bool wants_requeue = false;  // as its launcher reported
 
   SlotPod() = default;
   explicit SlotPod(std::shared_ptr<const kube::Pod> that);

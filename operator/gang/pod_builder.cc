@@ -408,9 +408,9 @@ base::Result<Json> build_pod(const kube::Job& job, const PodSlot& slot, const Ga
   set_devices(spec, devices);
   if (!job.spec.batch) return pod;
   // Last, because its container is not the template's.
-  const auto is_installed =
-      add_launcher(pod, job, slot, gang.hosts, launcher, options.mounts_images, options.time_limit,
-                   gang.array_task());
+  const auto is_installed = add_launcher(
+      pod, job, slot, gang.hosts, launcher,
+      {options.mounts_images, options.may_requeue, options.time_limit, gang.array_task()});
   if (!is_installed) return is_installed.error();
   if (*is_installed) set_resources(spec["initContainers"][0], false, slot, slot.memory);
   return pod;

@@ -24,6 +24,7 @@ struct PodOptions {
   std::optional<base::Duration> time_limit{};           // until the operator ends the job
   DefaultsInForce defaults{};  // of the partition, and the namespace's identity
   bool mounts_images = false;  // its node can mount them as volumes
+  bool may_requeue = false;    // the job
   std::string cpuset{};        // CPUs that its node's agent binds it to; "" = none
   DeviceResources devices{};   // extended resources that it asks for
   kube::DevicesConfig devices_config{};

@@ -200,7 +200,7 @@ bool GangRunner::is_out_of_time(JobRecord& job) {
 // 1. A node of the job is lost: the gang has lost a member.
 // 2. A pod cannot be started: the start is undone, without its node if that is to blame, otherwise
 //    the job is held, because it would fail in the same way anywhere.
-// 3. A pod has failed: the gang ends.
+// 3. A pod has failed: the gang ends, or is requeued if its script has called `scontrol requeue`.
 // 4. All pods have succeeded, or those that its successPolicy asks for: the job is complete. With
 //    spec.completions others follow them (run_members).
 // 5. The gang was ready and misses a pod: it has lost a member. Pods are never made a second time
@@ -244,7 +244,7 @@ void GangRunner::run_started(JobRecord& job) {
   const bool is_over = seen.all_finished && !job.start.members;
   if (is_over || seen.failure || seen.success) note_life_before_ready(job, scheduler_, parts_.now);
   // 3. a pod has failed
-  if (seen.failure) return end_by_itself(job, *seen.failure);
+  if (seen.failure) return end_or_requeue(job, *seen.failure);
   // 4. enough pods have succeeded, or all
   if (seen.success) return complete_early(job, *seen.success);
   if (job.start.members) return run_members(job, seen);
@@ -559,6 +559,15 @@ void GangRunner::show_ending(JobRecord& job, const kube::JobEnding& ending,
   (void)parts_.jobs.set_condition(job, WriteUrgency::kCommit, kube::kCompleting,
                                   kube::ConditionStatus::kTrue, "Ending",
                                   "its pods are being ended");
+}
+
+// A script that asks for it is requeued as by its user: with the same delay before the next start,
+// and not if the job may not be requeued.
+void GangRunner::end_or_requeue(JobRecord& job, const GangEnd& end) {
+  if (end.wants_requeue && job.object->spec.batch && may_requeue(job)) {
+    scheduler_.tell(sched::Requeue{job.id});
+  }
+  if (!job.wanted().ending) end_by_itself(job, end);
 }
 
 // The other pods are ended like those of a gang that has failed.

@@ -50,6 +50,7 @@ class GangRunner {
   // Ends the job by itself while other pods of it may still be there: they are torn down.
   void end_by_itself(JobRecord& job, const GangEnd& end);
   void show_ending(JobRecord& job, const kube::JobEnding& ending, const std::string& message);
+  void end_or_requeue(JobRecord& job, const GangEnd& end);
   void complete_early(JobRecord& job, const EarlySuccess& success);
   void finish_undo(JobRecord& job);
   bool may_requeue(const JobRecord& job) const;

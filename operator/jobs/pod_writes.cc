@@ -205,6 +205,8 @@ Effect PodWrites::take_next(JobRecord& job) {
                     .time_limit = job.start.time_limit,
                     .defaults = *job.start.defaults,
                     .mounts_images = node != nullptr && mounts_images(node->status.node_info),
+                    .may_requeue = job.request->requeue.value_or(
+                        parts_.policy.configuration().cluster.requeue_default),
                     .cpuset = cpuset_for(slot),
                     .devices = devices_for(job, slot),
                     .devices_config = parts_.policy.parameters().devices,

@@ -20,6 +20,8 @@ constexpr const char* kUsed =
     R"("startTime":"2026-01-01T00:00:10.000000Z","elapsed":"9.5s","userCPU":"4.5s",)"
     R"("systemCPU":"0.25s","maxRSS":"8388608"}],"moreSteps":2})";
 
+const json kScript{{"script", "#!/bin/sh\n"}};
+
 json script(const std::string& name, int nodes, const std::string& work, const json& more = nullptr,
             const std::string& message = kUsed) {
   json batch{{"batch", {{"script", "#!/bin/sh\n"}}}};
@@ -135,6 +137,46 @@ TEST_F(UsageTest, AScriptThatRunsOutOfMemoryEndsAsOutOfMemory) {
   ASSERT_TRUE(is("big", "OutOfMemory")) << world.log_tail();
   EXPECT_EQ(world.job("big").status.exit_code, 137);
   expect_no_violations(world);
+}
+
+// Returns a script whose launcher ends as after `scontrol requeue`; the other pods only wait.
+json requeues_itself(const std::string& name, const json& spec, const std::string& exit_code) {
+  const std::string begin = R"({"kubegangUsage":1,)";
+  const std::string wish = begin + R"("requeue":true,)" + std::string{kUsed}.substr(begin.size());
+  return gang_job(name, 2, "10s", spec,
+                  {{"test/usage", wish}, {"test/exit-code", exit_code}, {"test/only-pod", "0"}});
+}
+
+// A script that calls `scontrol requeue` in its pod is requeued as by its user, each time after the
+// delay of requeues.
+TEST_F(UsageTest, AScriptMayRequeueItsOwnJob) {
+  world.apply(requeues_itself("again", {{"batch", kScript}}, "143"));
+  const auto restarts = [&] { return world.job("again").status.restarts.value_or(0); };
+  for (const int count : {1, 2}) {
+    ASSERT_TRUE(world.run_until([&] { return restarts() == count; }, minutes{2}))
+        << world.log_tail();
+    EXPECT_EQ(world.state("again"), "Pending");
+    EXPECT_TRUE(usage("again")) << "of that start";
+    const base::Instant since = world.clock().wall();
+    ASSERT_TRUE(is("again", "Running")) << world.log_tail();
+    EXPECT_GE(world.clock().wall() - since, seconds{19});
+  }
+  expect_no_violations(world);
+}
+
+TEST_F(UsageTest, AWishToRunAgainThatIsForbiddenIsAnEnd) {
+  world.apply(
+      requeues_itself("once", {{"batch", kScript}, {"lifecycle", {{"requeue", false}}}}, "143"));
+  ASSERT_TRUE(is("once", "Failed")) << world.log_tail();
+  EXPECT_EQ(world.job("once").status.restarts.value_or(0), 0);
+}
+
+// The launcher ends so that its container has failed; others have no launcher.
+TEST_F(UsageTest, OnlyAScriptThatHasFailedWishesToRunAgain) {
+  world.apply(requeues_itself("done", {{"batch", kScript}}, "0"));
+  world.apply(requeues_itself("plain", nullptr, "143"));
+  EXPECT_TRUE(is("done", "Completed")) << world.log_tail();
+  EXPECT_TRUE(is("plain", "Failed")) << world.log_tail();
 }
 
 // Any program in the container can write the message.
