@@ -602,8 +602,8 @@ TEST_F(Submit, AServerDryRunShowsWhatThePartitionAdds) {
   kube::Partition said = *made;
   said.status.accepted = made->spec;
   ASSERT_TRUE(client_.patch_status_from(*made, said).ok());
-  const Words words = {"submit", "--dry-run=server", "-o",  "yaml", "--namespace",
-                       "ann",    "--wrap",           "true"};
+  const Words words = {"submit",      "--dry-run=server", "-o",     "yaml",
+                       "--namespace", "team-a",           "--wrap", "true"};
   const Ran refused = run(words);
   EXPECT_EQ(refused.code, kExitFailed);
   EXPECT_EQ(refused.out, "");
@@ -611,7 +611,8 @@ TEST_F(Submit, AServerDryRunShowsWhatThePartitionAdds) {
   kube::Account account;
   account.metadata.name = "people";
   account.spec.namespaces = {
-      {.name = "ann", .identity = kube::PodIdentity{.uid = 1000, .gid = 100, .home = "/home/ann"}}};
+      {.name = "team-a",
+       .identity = kube::PodIdentity{.uid = 1000, .gid = 100, .home = "/home/ann"}}};
   const auto account_made = client_.create(account);
   ASSERT_TRUE(account_made.ok()) << account_made.error().message;
   kube::Account account_said = *account_made;
