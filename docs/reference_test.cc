@@ -230,9 +230,9 @@ TEST(Reference, SlurmCommandsMdHasWhatTheProgramHas) {
 control::JobTotals one_of_each() {
   control::JobTotals totals;
   control::JobRecord job;
-  job.wanted().starts = 1;
-  job.wanted().submit_time = base::Instant{};
-  job.wanted().allocation.emplace();
+  job.wanted_unmarked().starts = 1;
+  job.wanted_unmarked().submit_time = base::Instant{};
+  job.wanted_unmarked().allocation.emplace();
   totals.started(job, base::Instant{});
   totals.suspended(sched::Reason::kPreempted);
   totals.changed(
