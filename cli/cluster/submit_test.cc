@@ -622,7 +622,7 @@ TEST_F(Submit, AServerDryRunShowsWhatThePartitionAdds) {
   ASSERT_EQ(ran.code, kExitOk) << ran.err;
   const std::size_t comments = ran.out.find("# With the podDefaults of partition batch and the");
   ASSERT_NE(comments, std::string::npos) << ran.out;
-  EXPECT_THAT(ran.out.substr(comments), HasSubstr("#       image: site:1\n"));
+  EXPECT_THAT(ran.out.substr(comments), HasSubstr("#       image: \"site:1\"\n"));
   EXPECT_THAT(ran.out.substr(comments), HasSubstr("mountPath: /home/ann\n"));
   EXPECT_THAT(ran.out.substr(comments), HasSubstr("runAsUser: 1000\n"));
   EXPECT_THAT(ran.out.substr(0, comments), Not(HasSubstr("site:1")));
