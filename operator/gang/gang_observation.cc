@@ -49,6 +49,12 @@ bool ever_started(const kube::Pod& pod) {
          std::ranges::any_of(pod.status.init_container_statuses, started);
 }
 
+// Returns true if kubelet ended the pod for a reason of its own, as when it no longer admits it
+// after a restart, and not because the time of its spec is over. REQUIRES: no container has failed.
+bool was_refused_late(const kube::Pod& pod) {
+  return !pod.status.reason.empty() && pod.status.reason != "DeadlineExceeded";
+}
+
 // Returns when its deletion was asked for. REQUIRES: it was. SOURCE: the API server writes
 // deletionTimestamp as that instant and the grace period, and shortens both together.
 Instant deletion_asked_at(const kube::Pod& pod) {
@@ -273,6 +279,11 @@ class Observer {
                        .lost_member = true,
                        .message = pod_text(pod) + " was lost when node " + slot.node +
                                   " or its container runtime went down"});
+    } else if (failed == nullptr && was_refused_late(pod)) {
+      add_failure(at, {.state = sched::JobState::kNodeFail,
+                       .lost_member = true,
+                       .message = pod_text(pod) + " was ended by node " + slot.node + ": " +
+                                  kubelets_words(pod)});
     } else {
       add_failure(at, {.state = sched::JobState::kFailed,
                        .exit_code = exit_code,

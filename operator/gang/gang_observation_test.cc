@@ -216,6 +216,22 @@ TEST_F(GangObservationTest, KubeletsRefusalIsNoFailureOfTheJob) {
   EXPECT_EQ(observe().failure->exit_code, 1);
 }
 
+// A kubelet that restarts looks at each pod as if it were new, also at one whose containers run.
+TEST_F(GangObservationTest, APodThatKubeletNoLongerTakesIsALostMember) {
+  running("a", kSeen);
+  pod("b").status.phase = kube::PodPhase::kFailed;
+  pod("b").status.reason = "OutOfcpu";
+  pod("b").status.message = "Node didn't have enough resource: cpu";
+  const auto seen = observe(true);
+  ASSERT_TRUE(seen.failure.has_value());
+  EXPECT_TRUE(seen.failure->lost_member);
+  EXPECT_EQ(seen.failure->message,
+            "pod b was ended by node n2: OutOfcpu: Node didn't have enough resource: cpu");
+  // A time limit that others have given the pod is over.
+  pod("b").status.reason = "DeadlineExceeded";
+  EXPECT_FALSE(observe(true).failure->lost_member);
+}
+
 // kubectl delete, seen only when kubelet has ended the program: asked for 4 s before it ended, with
 // a grace time of 30 s. Whether the program took SIGTERM well says nothing.
 TEST_F(GangObservationTest, HowADeletedPodEndsCountsForNothing) {
