@@ -169,6 +169,7 @@ class Ledger final : public ProgramObserver {
     std::int64_t start = 0;
     std::string version;  // resourceVersion
     Time made_at{0};
+    Time runs_at = kNoTime;  // its program began, as is stored
     bool deleting = false;
     Time deleted_at{0};  // if it is
     bool by_others = false;

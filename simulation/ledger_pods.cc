@@ -84,6 +84,8 @@ void Ledger::on_pod(const std::string& type, const json& pod) {
   const bool was_deleting = std::exchange(facts.deleting, metadata.contains("deletionTimestamp"));
   if (facts.deleting && !was_deleting) facts.deleted_at = now_;
   if (!fresh && facts.deleting && !was_deleting && !facts.by_others) on_torn_down(pod, facts);
+  const std::string phase = pod.value("status", json::object()).value("phase", "");
+  if (facts.runs_at == kNoTime && phase != "Pending" && !phase.empty()) facts.runs_at = now_;
   note_success(pod);
   // A new pod. The job may be gone already, which the garbage collector repairs, so there is
   // nothing to compare with then.

@@ -71,11 +71,14 @@ Ledger::StartFacts Ledger::happened_to(const JobFacts& facts) {
   if (facts.ready_at == kNoTime) {
     happened.refused = happened.refused || is_over(facts.start_at);
   } else if (facts.job.spec.completions) {
-    happened.refused = happened.refused || std::any_of(pods_.begin(), pods_.end(), [&](auto& one) {
-                         const auto& [uid, pod] = one;
-                         return pod.job_uid == facts.job.metadata.uid && !ran_.contains(uid) &&
-                                pod.start == status.starts.value_or(0) && is_over(pod.made_at);
-                       });
+    happened.refused =
+        happened.refused || std::any_of(pods_.begin(), pods_.end(), [&](auto& one) {
+          const auto& [uid, pod] = one;
+          // While no API server answered, kubelet could not say that it runs.
+          const bool is_known = pod.runs_at != kNoTime && now_ >= pod.runs_at + kHearsWithin;
+          return pod.job_uid == facts.job.metadata.uid && (!ran_.contains(uid) || !is_known) &&
+                 pod.start == status.starts.value_or(0) && is_over(pod.made_at);
+        });
   }
   return happened;
 }
