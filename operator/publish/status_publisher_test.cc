@@ -75,7 +75,7 @@ struct StatusPublisherTest : testing::Test {
            [this](const std::string& uid) { return !jobs.find(uid)->status.is_uncommitted(); },
        .is_published = [](const std::string&) { return true; }}};
   InformBudget budget;
-  const Recorded recorded;
+  const Recorded recorded{};
   TaskEnds ends{recorded};
   StatusPublisher statuses{{jobs, policy, gate, budget, ends}};
 };
