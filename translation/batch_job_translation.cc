@@ -10,12 +10,12 @@
 #include "base/number_list.h"
 #include "kube/api/json_text.h"
 #include "kube/api/pod.h"
-#include "translation/foreign_template.h"
 #include "translation/judged_spec.h"
 #include "translation/members.h"
 #include "translation/pod_failure_policy.h"
 #include "translation/pod_shape.h"
 #include "translation/pod_slots.h"
+#include "translation/template_check.h"
 #include "translation/units.h"
 
 namespace control {

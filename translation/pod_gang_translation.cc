@@ -11,10 +11,10 @@
 #include "kube/api/pod_group.h"
 #include "kube/api/time_format.h"
 #include "translation/devices.h"
-#include "translation/foreign_template.h"
 #include "translation/pod_shape.h"
 #include "translation/pod_slots.h"
 #include "translation/sentences.h"
+#include "translation/template_check.h"
 
 namespace control {
 namespace {

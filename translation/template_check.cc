@@ -9,7 +9,6 @@
 
 #include "api/wellknown.h"
 #include "slurm/launchers.h"
-#include "translation/foreign_template.h"
 #include "translation/freeze_hazards.h"
 #include "translation/kept_text.h"
 #include "translation/pod_shape.h"
@@ -188,10 +187,6 @@ std::optional<std::string_view> launcher_of(const kube::Container& container) {
   words.insert(words.end(), container.args.begin(), container.args.end());
   const auto call = slurm::launcher_in_command(words);
   return call ? std::optional{call->launcher} : std::nullopt;
-}
-
-TemplateFacts check_template(const kube::RawJson& pod_template) {
-  return check_template(pod_template, TemplateOf::kJob);
 }
 
 // Returns what is wrong with a template by itself, and the facts of it that later checks need. A

@@ -55,8 +55,12 @@ struct TemplateFacts {
   friend bool operator==(const TemplateFacts&, const TemplateFacts&) = default;
 };
 
+// Says whose template it is: the sentences name fields that its author has.
+enum class TemplateOf { kJob, kBatchJob, kGatedPods };
+
 // Checks everything about the template that can be said without the rest of the job: the CEL rules
 // of the CRD once more, and programs that start tasks themselves (srun, mpirun).
-TemplateFacts check_template(const kube::RawJson& pod_template);
+TemplateFacts check_template(const kube::RawJson& pod_template,
+                             TemplateOf owner = TemplateOf::kJob);
 
 }  // namespace control
