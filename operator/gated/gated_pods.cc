@@ -24,14 +24,6 @@ const kube::Condition* waiting_of(const kube::Pod& pod) {
   return kube::find_condition(pod.status.conditions, kube::kPodWaiting);
 }
 
-// Returns true if the API server judged the Job itself (a quota, an admission policy, a name that
-// another Job has), so the message helps the author of the pods. An API server that is merely out
-// of reach is retried without a word to users.
-bool is_final_refusal(base::Code code) {
-  return code == base::Code::kInvalidArgument || code == base::Code::kPermissionDenied ||
-         code == base::Code::kAlreadyExists;
-}
-
 }  // namespace
 
 // Makes a Job for gated pods. A pod with kubegang's gate names its gang by a label; kube-scheduler
@@ -161,7 +153,7 @@ void GatedPods::answered(const JobCreated& outcome, base::Instant now) {
   // back-off, because that Job may go.
   gang.creation.failed(now);
   const base::Error& error = outcome.result.error();
-  gang.refusal = is_final_refusal(error.code) ? error.message : "";
+  gang.refusal = is_refusal_of_job(error.code) ? error.message : "";
   report_.warn("kubegang job not made",
                {{"of", "pods"}, {"job", kube::to_string(outcome.key)}, {"error", error.message}});
 }

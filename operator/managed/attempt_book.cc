@@ -244,10 +244,7 @@ std::optional<int> AttemptBook::note_answer(const JobCreated& outcome, base::Ins
   workload->creation.failed(now);
   // An unreachable API server is not a refusal: the creation is retried, and users see nothing of
   // it.
-  const bool is_refusal = error.code == base::Code::kInvalidArgument ||
-                          error.code == base::Code::kPermissionDenied ||
-                          error.code == base::Code::kAlreadyExists;
-  if (is_refusal) workload->refusal = error.message;
+  if (is_refusal_of_job(error.code)) workload->refusal = error.message;
   report_.warn("kubegang job not made", {{"of", outcome.owner_uid}, {"error", error.message}});
   return std::nullopt;
 }
