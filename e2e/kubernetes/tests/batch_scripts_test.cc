@@ -335,12 +335,16 @@ TEST_F(ScriptNames, NoLauncherIsDeniedTheNameOfTheFirstPod) {
 }
 
 // Goal: torchrun, Ray and the like, whose processes all connect to the first node by its name.
+// A server with an input that has ended closes its side at once, and busybox's client ends then,
+// even if it has sent nothing yet: so the servers' input stays open.
 TEST_F(ScriptNames, AllTasksReachTheFirstNode) {
   enforce("baseline");
   ASSERT_NO_FATAL_FAILURE(submit_script(
       "train",
       "export MASTER_ADDR=$(scontrol show hostnames | head -n1)\n"
-      "srun sh -c 'if [ $SLURM_PROCID = 0 ]; then nc -l -p 29501; nc -l -p 29502; exit; fi\n"
+      "srun sh -c 'if [ $SLURM_PROCID = 0 ]; then\n"
+      "  mkfifo $TMPDIR/open; exec <>$TMPDIR/open; nc -l -p 29501; nc -l -p 29502; exit\n"
+      "fi\n"
       "address=$(getent ahostsv4 $MASTER_ADDR | head -n1 | cut -d\" \" -f1)\n"
       "until echo rank $SLURM_PROCID of $SLURM_NTASKS | nc $address 2950$SLURM_PROCID; do\n"
       "  sleep 0.1\n"
