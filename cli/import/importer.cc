@@ -288,9 +288,10 @@ void Importer::read_conf(std::string_view text) {
   }
   if (include_depth_ == 0) {
     constexpr std::size_t kStrangeLinesMax = 5;
-    const auto strange = std::ranges::stable_partition(read.lines, is_of_slurm_conf);
-    const std::size_t strange_count = strange.size() + read.errors.size();
-    const std::size_t known_count = read.lines.size() - strange.size();
+    const auto strange =
+        std::stable_partition(read.lines.begin(), read.lines.end(), is_of_slurm_conf);
+    const auto known_count = static_cast<std::size_t>(strange - read.lines.begin());
+    const std::size_t strange_count = read.lines.size() - known_count + read.errors.size();
     if (known_count == 0) {
       remarks_.add(RemarkKind::kLost, at(1),
                    "is neither a slurm.conf, a gres.conf nor output of sacctmgr");
@@ -301,7 +302,7 @@ void Importer::read_conf(std::string_view text) {
                    "does not look like a slurm.conf: " + std::to_string(strange_count) + " of " +
                        std::to_string(strange_count + known_count) +
                        " lines have no parameter of Slurm and are left out");
-      read.lines.erase(strange.begin(), strange.end());
+      read.lines.erase(strange, read.lines.end());
       read.errors.clear();
     } else {
       std::ranges::sort(read.lines, {}, &slurm::ConfLine::number);
