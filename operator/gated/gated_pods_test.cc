@@ -13,6 +13,7 @@ namespace control {
 namespace {
 
 using std::chrono::seconds;
+using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
@@ -100,6 +101,29 @@ TEST_F(GatedPodsTest, AJobIsMadeWhenThereIsRoom) {
   gated_.observe({"team-a", "d"}, nullptr);
   room_ = 1;
   EXPECT_THAT(due(), IsEmpty());
+}
+
+// The pods wait until their author makes it smaller, so they say why.
+TEST_F(GatedPodsTest, AJobThatIsTooLargeIsARefusal) {
+  pod_appears("a");
+  pod_appears("b");
+  const auto effects = due();
+  ASSERT_THAT(effects, SizeIs(1));
+  const kube::Job& job = *std::get<CreateJob>(effects.front()).job;
+  gated_.answered(
+      JobCreated{.key = kube::key_of(job.metadata),
+                 .result = base::Error{base::Code::kTooLarge, "Request entity too large"}},
+      now_);
+  std::vector<std::string> notes;
+  for (int i = 0; i < 10; ++i) {
+    now_ += seconds{1};
+    budget_.refill(now_, false);
+    for (const Effect& effect : gated_.due(budget_, 0, now_)) {
+      const auto* note = std::get_if<NotePod>(&effect);
+      if (note != nullptr && note->note) notes.push_back(note->note->reason);
+    }
+  }
+  EXPECT_THAT(notes, ElementsAre("NotMade", "NotMade"));
 }
 
 // It was deleted before a watch showed it: no watch will say that it is gone.

@@ -672,6 +672,19 @@ TEST_F(ManagedJobsTest, ARefusalIsToldOnceAndTriedAgainLater) {
   EXPECT_THAT(due(), SizeIs(1));
 }
 
+// It stays too large until its author makes it smaller, so he has to hear of it.
+TEST_F(ManagedJobsTest, AJobThatIsTooLargeIsARefusal) {
+  show();
+  (void)made(due(), "one");
+  managed_.answered(
+      JobCreated{.owner_uid = "batch",
+                 .result = base::Error{base::Code::kTooLarge, "Request entity too large"}},
+      now_);
+  (void)due();
+  EXPECT_EQ(events_, (std::vector<std::string>{"Refused"}));
+  EXPECT_EQ(says(kube::kBatchAccepted), "False NotMade");
+}
+
 // That Job is a user's: it must be left alone, and the batch Job must run all the same.
 // The name of the batch Job is taken by a Job of a user's own.
 TEST_F(ManagedJobsTest, ATakenNameIsNotARefusal) {

@@ -387,10 +387,10 @@ constexpr bool is_refusal(base::Code code) {
 }
 
 // The same of a kubegang Job that is made for a workload of another kind, whose author the sentence
-// helps: a quota, an admission policy, a name that another Job has.
+// helps: a quota, an admission policy, a size above what the API server takes, a name that another
+// Job has.
 constexpr bool is_refusal_of_job(base::Code code) {
-  return code == base::Code::kInvalidArgument || code == base::Code::kPermissionDenied ||
-         code == base::Code::kAlreadyExists;
+  return is_refusal(code) || code == base::Code::kAlreadyExists;
 }
 
 }  // namespace control
