@@ -238,6 +238,12 @@ void visit(Io& io, Like<JobUsage> auto& s) {
 }
 
 template <typename Io>
+void visit(Io& io, Like<UsageMessage> auto& s) {
+  io.nonzero("requeue", s.wants_requeue);
+  visit(io, s.usage);
+}
+
+template <typename Io>
 void visit(Io& io, Like<RunTime> auto& s) {
   io.field("elapsed", s.elapsed);
   io.micro_time("asOf", s.as_of);

@@ -9,16 +9,18 @@ namespace {
 
 constexpr std::string_view kMessageBegin = "{\"kubegangUsage\":1,";
 
-std::optional<JobUsage> read(std::string_view text) {
-  static const KnownFields kFields = codec::list_fields<JobUsage>();
+// `T`: of a message, or its part JobUsage.
+template <typename T>
+std::optional<T> read(std::string_view text) {
+  static const KnownFields kFields = codec::list_fields<T>();
   const auto json = JsonText::read(text, kFields);
   if (!json || !json->root().is_object()) return std::nullopt;
-  JobUsage usage;
+  T value;
   std::optional<std::string> failure;
   codec::Decoder decoder{json->root(), nullptr, failure};
-  visit(decoder, usage);
+  visit(decoder, value);
   if (failure) return std::nullopt;
-  return usage;
+  return value;
 }
 
 bool is_plain(char c) {
@@ -68,11 +70,11 @@ bool is_usage_message(std::string_view message) {
   return message.starts_with(kMessageBegin) && message.size() <= kUsageMessageBytesMax;
 }
 
-std::optional<JobUsage> read_usage_message(std::string_view message) {
+std::optional<UsageMessage> read_usage_message(std::string_view message) {
   if (!is_usage_message(message)) return std::nullopt;
-  std::optional<JobUsage> usage = read(message);
-  if (!usage || !is_legal(*usage)) return std::nullopt;
-  return usage;
+  std::optional<UsageMessage> said = read<UsageMessage>(message);
+  if (!said || !is_legal(said->usage)) return std::nullopt;
+  return said;
 }
 
 std::string write_steps(const JobUsage& usage) {
@@ -84,7 +86,7 @@ std::string write_steps(const JobUsage& usage) {
 }
 
 bool read_steps(std::string_view text, JobUsage& usage) {
-  const std::optional<JobUsage> read_usage = text.empty() ? JobUsage{} : read(text);
+  const std::optional<JobUsage> read_usage = text.empty() ? JobUsage{} : read<JobUsage>(text);
   if (!read_usage) return false;
   usage.steps = read_usage->steps;
   usage.more_steps = read_usage->more_steps;

@@ -43,6 +43,12 @@ struct JobUsage {
   friend bool operator==(const JobUsage&, const JobUsage&) = default;
 };
 
+// The termination message of a launcher.
+struct UsageMessage {
+  JobUsage usage;
+  bool wants_requeue = false;  // its script has called `scontrol requeue`
+};
+
 // Bounds of what is taken from a termination message, which the job's own programs may have
 // written.
 inline constexpr std::size_t kUsageMessageBytesMax = 4'096;
@@ -54,7 +60,7 @@ inline constexpr Bytes kUsageMemoryMax{std::int64_t{1} << 50};
 bool is_usage_message(std::string_view message);
 // Parses a launcher's message; nullopt if no launcher writes such a one. The result holds only a
 // few bounded numbers and names without special characters, even if the message is forged.
-std::optional<JobUsage> read_usage_message(std::string_view message);
+std::optional<UsageMessage> read_usage_message(std::string_view message);
 
 // Returns the steps as a JSON text, for databases; "" if there are none.
 std::string write_steps(const JobUsage& usage);

@@ -28,8 +28,9 @@ std::string with(const std::string& from, const std::string& to) {
 }
 
 TEST(UsageMessage, IsReadAsALauncherWritesIt) {
-  const auto usage = read_usage_message(kMessage);
-  ASSERT_TRUE(usage);
+  const auto said = read_usage_message(kMessage);
+  ASSERT_TRUE(said);
+  EXPECT_FALSE(said->wants_requeue);
   const StepUsage script{.id = "batch",
                          .name = "batch",
                          .start_time = base::Instant{seconds{10}},
@@ -57,7 +58,19 @@ TEST(UsageMessage, IsReadAsALauncherWritesIt) {
                       .max_rss = Bytes{8'192},
                       .memory_peak = Bytes{1 << 20},
                       .steps = {script, hostname, sleep}};
-  EXPECT_EQ(*usage, want);
+  EXPECT_EQ(said->usage, want);
+}
+
+// Wherever it stands, and as a field alone: the name of a step may be that word.
+TEST(UsageMessage, HasTheWishToRunAgain) {
+  const auto wants = [](const std::string& message) {
+    const auto said = read_usage_message(message);
+    return said && said->wants_requeue;
+  };
+  EXPECT_TRUE(wants(with("\"userCPU\":\"4", "\"requeue\":true,\"userCPU\":\"4")));
+  EXPECT_TRUE(wants(with("\"moreSteps\":0", "\"moreSteps\":0,\"requeue\":true")));
+  EXPECT_FALSE(wants(with("\"moreSteps\":0", "\"moreSteps\":0,\"requeue\":false")));
+  EXPECT_FALSE(wants(with("\"hostname\"", "\"requeue\"")));
 }
 
 // The job's own programs can write whatever they like there.
@@ -100,9 +113,10 @@ TEST(UsageMessage, TakesNothingThatNoLauncherWrites) {
       with("1970-01-01T00:00:11.000000Z", "0000-01-01T00:00:11.000000Z"),
       with("1970-01-01T00:00:11.000000Z", "yesterday"),
       with("\"moreSteps\":0", "\"moreSteps\":-7"),
+      with("\"moreSteps\":0", "\"moreSteps\":0,\"requeue\":1"),
   };
   for (const std::string& message : hostile) {
-    EXPECT_EQ(read_usage_message(message), std::nullopt) << message.substr(0, 600);
+    EXPECT_FALSE(read_usage_message(message)) << message.substr(0, 600);
   }
 }
 
@@ -114,16 +128,17 @@ TEST(UsageMessage, TakesNoMoreStepsThanALauncherLists) {
   }
   const std::string message = "{\"kubegangUsage\":1,\"steps\":[" + steps + "{}]}";
   EXPECT_LE(message.size(), kUsageMessageBytesMax);
-  EXPECT_EQ(read_usage_message(message), std::nullopt);
+  EXPECT_FALSE(read_usage_message(message));
 }
 
 TEST(Steps, AreReadAsTheyAreWritten) {
-  auto usage = read_usage_message(kMessage);
-  ASSERT_TRUE(usage);
-  usage->more_steps = 7;
+  const auto said = read_usage_message(kMessage);
+  ASSERT_TRUE(said);
+  JobUsage usage = said->usage;
+  usage.more_steps = 7;
   JobUsage read;
-  ASSERT_TRUE(read_steps(write_steps(*usage), read));
-  EXPECT_EQ(read.steps, usage->steps);
+  ASSERT_TRUE(read_steps(write_steps(usage), read));
+  EXPECT_EQ(read.steps, usage.steps);
   EXPECT_EQ(read.more_steps, 7);
   EXPECT_EQ(write_steps({}), "");
   EXPECT_TRUE(read_steps("", read));

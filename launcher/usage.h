@@ -64,7 +64,7 @@ class UsageReport {
   void end_step(std::uint32_t id, bool has_tasks, Time now);
 
   // Returns one line of JSON. A step that has not ended is one that was killed. `wants_requeue`:
-  // the job is to run again (operator/gang/gang_observation.cc).
+  // the job is to run again, which the field "requeue" says (api/job_usage.h).
   std::string message(Time now, bool wants_requeue = false) const;
 
  private:

@@ -104,10 +104,10 @@ TEST(UsageReport, SumsUpTheScriptAndItsSteps) {
             text_of_file(KUBEGANG_SOURCE_DIR "/launcher/testing/usage_message.json"));
 }
 
-// The operator looks for it at this place.
-TEST(UsageReport, BeginsWithTheWishToRunAgain) {
-  const std::string message = UsageReport{}.message(at(1), true);
-  EXPECT_THAT(message, testing::StartsWith(R"({"kubegangUsage":1,"requeue":true,"userCPU":)"));
+// A field of its own, which the operator reads whatever stands before it.
+TEST(UsageReport, HasTheWishToRunAgain) {
+  EXPECT_THAT(UsageReport{}.message(at(1), true), HasSubstr(",\"requeue\":true,"));
+  EXPECT_THAT(UsageReport{}.message(at(1)), testing::Not(HasSubstr("requeue")));
 }
 
 TEST(UsageReport, AStepThatLosesItsSrunEndsThere) {

@@ -28,9 +28,6 @@ constexpr auto kFailingReasons = std::to_array<std::string_view>(
 // The container was made and its program never ran, so an exit code says nothing about the program.
 constexpr auto kStartErrors = std::to_array<std::string_view>({"StartError", "ContainerCannotRun"});
 
-// A launcher's message whose script has called `scontrol requeue`. SOURCE: launcher/usage.cc.
-constexpr std::string_view kWantsRequeue = R"({"kubegangUsage":1,"requeue":true,)";
-
 template <typename List>
 bool contains(const List& list, std::string_view value) {
   return std::find(list.begin(), list.end(), value) != list.end();
@@ -500,9 +497,10 @@ void SlotPod::look_for_usage() {
   for (const kube::ContainerStatus& status : pod->status.container_statuses) {
     const auto& end = status.state.terminated;
     if (!end || !kube::is_usage_message(end->message)) continue;
-    const std::optional<kube::JobUsage> said = kube::read_usage_message(end->message);
-    if (said) usage = std::make_shared<const kube::JobUsage>(*said);
-    wants_requeue = said && end->message.starts_with(kWantsRequeue);
+    if (const auto said = kube::read_usage_message(end->message)) {
+      usage = std::make_shared<const kube::JobUsage>(said->usage);
+      wants_requeue = said->wants_requeue;
+    }
     return;
   }
 }

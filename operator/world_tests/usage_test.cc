@@ -141,8 +141,8 @@ TEST_F(UsageTest, AScriptThatRunsOutOfMemoryEndsAsOutOfMemory) {
 
 // Returns a script whose launcher ends as after `scontrol requeue`; the other pods only wait.
 json requeues_itself(const std::string& name, const json& spec, const std::string& exit_code) {
-  const std::string begin = R"({"kubegangUsage":1,)";
-  const std::string wish = begin + R"("requeue":true,)" + std::string{kUsed}.substr(begin.size());
+  std::string wish{kUsed};
+  wish.insert(wish.rfind('}'), R"(,"requeue":true)");
   return gang_job(name, 2, "10s", spec,
                   {{"test/usage", wish}, {"test/exit-code", exit_code}, {"test/only-pod", "0"}});
 }
