@@ -7,20 +7,20 @@
 namespace sched {
 
 // Two ways. Where free cores can be counted, the selector answers in the trial itself: its books
-// are as cheap to ask with jobs gone as without. Where jobs are stacked it would have to pack the
-// rows again at each question, so there a copy is made for each number of ends, and asked by all
-// questions of the pass that come to that number. Books from which nothing is taken are asked
-// themselves, which packs them if that is due.
+// are as cheap to ask with jobs gone as without. Where jobs are stacked rows are packed for the
+// question, in a copy: what it answers, and what the selector answers later, does not depend on
+// what was asked before. Books from which nothing is taken are asked themselves, which packs them
+// if that is due.
 Chooser& BooksWithout::first(std::size_t count, const Victims* victims) {
-  const bool is_real = count == 0 && victims == nullptr;
   if (is_on_nodes_) release();
-  if (ends_.counts_cores()) {
-    take_away(count, victims);
+  take_away(count, victims);
+  if (ends_.counts_cores()) return books_.selector();
+  if (count == 0 && victims == nullptr) {
+    release();
     return books_.selector();
   }
-  if (!is_real) return copy_of(count, victims);
-  release();
-  return books_.selector();
+  copy_ = trial_->copy();
+  return copy_ != nullptr ? *copy_ : books_.selector();
 }
 
 // In the order of the job table; a job may be on several of the nodes.
@@ -47,11 +47,6 @@ void BooksWithout::release() {
   is_on_nodes_ = false;
   gone_victims_ = nullptr;
   gone_ = 0;
-}
-
-void BooksWithout::forget_copies() {
-  copies_.clear();
-  victim_copies_.clear();
 }
 
 // Brings the trial to the state in which the victims and the first `count` ends are gone. While it
@@ -88,28 +83,6 @@ void BooksWithout::take_away(std::size_t count, const Victims* victims) {
   for (; gone_ < count; ++gone_) {
     if (!is_victim(gone_)) trial_->remove(ends[gone_].job->select, Selector::Trial::Keep::kNothing);
   }
-}
-
-// Returns the trial's own books if the selector makes no copies. Victims are compared by what they
-// are and not by their address: copies outlive the question, and VictimFinder uses the place of the
-// victims of jobs without a kind again.
-Chooser& BooksWithout::copy_of(std::size_t count, const Victims* victims) {
-  if (victims != nullptr && copies_victims_ != victims->jobs) {
-    victim_copies_.clear();
-    copies_victims_ = victims->jobs;
-  }
-  Copies& copies = victims != nullptr ? victim_copies_ : copies_;
-  if (const auto known = copies.find(count); known != copies.end()) return *known->second;
-  take_away(count, victims);
-  std::unique_ptr<Chooser> copy = trial_->copy();
-  if (copy == nullptr) return books_.selector();
-  // A copy has some hundred bytes for each node. At least one is kept, however many nodes there
-  // are.
-  constexpr int kNodesMax = 50'000;  // in all of them
-  if (copies.size() >= static_cast<std::size_t>(1 + kNodesMax / (cluster_.node_count() + 1))) {
-    copies.clear();
-  }
-  return *copies.emplace(count, std::move(copy)).first->second;
 }
 
 }  // namespace sched

@@ -3,16 +3,14 @@
 //
 // Where no two jobs share a core they are a trial of the selector, which stays as the last question
 // left it: the next one takes more jobs away, or puts the last ones back. Where jobs are stacked
-// rows would be packed for each question, so the books are copied without the jobs that are gone,
-// and the copy is kept for the next question that comes to as many.
+// rows must be packed for each question, which is done in a copy of the trial.
 //
 // Threads: none. Cost: first() Trial::remove() or put_back() for the jobs between the last question
-// and this one; where jobs are stacked Trial::copy() besides, once for each number of jobs. on()
+// and this one; where jobs are stacked Trial::copy() besides. on()
 // Trial::remove() for each job that is gone.
 #pragma once
 
 #include <cstddef>
-#include <map>
 #include <memory>
 
 #include "base/time.h"
@@ -41,13 +39,9 @@ class BooksWithout {
   Chooser& on(const NodeSet& nodes, base::Instant at);
   // Makes the selector's books the real ones again.
   void release();
-  // Drops copies: the books are about to change, or have changed.
-  void forget_copies();
 
  private:
-  using Copies = std::map<std::size_t, std::unique_ptr<Chooser>>;  // by the number of ends
   void take_away(std::size_t count, const Victims* victims);
-  Chooser& copy_of(std::size_t count, const Victims* victims);
 
   const Cluster& cluster_;
   JobBooks& books_;
@@ -56,9 +50,7 @@ class BooksWithout {
   const Victims* gone_victims_ = nullptr;  // these are taken away in the trial …
   std::size_t gone_ = 0;                   // … and the number of ends; …
   bool is_on_nodes_ = false;               // … or the jobs of on()
-  Copies copies_;                          // without victims
-  Copies victim_copies_;                   // without these
-  Victims::Jobs copies_victims_;
+  std::unique_ptr<Chooser> copy_;          // of the last question, where jobs are stacked
 };
 
 }  // namespace sched

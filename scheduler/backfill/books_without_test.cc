@@ -113,7 +113,6 @@ TEST_P(BooksWithoutTest, AfterAChangeTheyAreMadeAnew) {
   world_.end(1);
   world_.running(50, "a", 5);
   if (GetParam() == 2) world_.running(51, "b", 6);
-  books_.forget_copies();
   world_.ends_at(2);
   EXPECT_EQ(chosen(1, "abcd"), "a") << "50 ends first now";
   EXPECT_EQ(chosen(0, "abcd"), "-");

@@ -21,7 +21,9 @@ base::Instant half_minute_after(const ClusterParameters& parameters, base::Insta
 }  // namespace
 
 std::optional<std::size_t> EndBatches::next() {
-  const bool single = cluster_.parameters().select == SelectType::kLinear;
+  const ClusterParameters& parameters = cluster_.parameters();
+  const bool single =
+      !parameters.quirks.ends_come_in_batches || parameters.select == SelectType::kLinear;
   const std::vector<Ends::End>& ends = ends_.all();
   std::optional<base::Instant> limit;
   std::size_t i = from_;
@@ -30,10 +32,10 @@ std::optional<std::size_t> EndBatches::next() {
     if (follows && ends[i].at > *limit) break;
     follows = has_node_in(cluster_, ends[i].job->allocation, nodes_);
     if (!follows) continue;
-    if (!windows_begin_) windows_begin_ = half_minute_after(cluster_.parameters(), ends[i].at);
-    limit = *windows_begin_ + window_;
     from_ = i + 1;
-    if (single) break;
+    if (single) return from_;
+    if (!windows_begin_) windows_begin_ = half_minute_after(parameters, ends[i].at);
+    limit = *windows_begin_ + window_;
   }
   if (!limit) return std::nullopt;
   widen(i < ends.size() ? ends[i].at : *limit);

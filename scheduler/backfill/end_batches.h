@@ -1,5 +1,6 @@
-// EndBatches: the ends of the allocated jobs in batches of those that end close together, which is
-// as often as Slurm 22.05 looks (Quirks::ends_come_in_batches). The windows of the batches grow, so
+// EndBatches: the ends of the allocated jobs after which it is worth to look again: each end of a
+// job with nodes in question. With Quirks::ends_come_in_batches those that end close together are a
+// batch, which is as often as Slurm 22.05 looks. The windows of the batches grow, so
 // that a day takes a dozen of them; with select/linear each end is a batch. They are counted from
 // the half minute of Slurm's clock in which the first job of all ends, and the end of a job is
 // looked at only if the job before it was taken.
@@ -20,11 +21,12 @@ namespace sched {
 
 class EndBatches {
  public:
-  // Takes the ends that have nodes among these; without the victims (null = there are none), which
-  // are gone from the beginning. The arguments must outlive this object. REQUIRES: the ends are
-  // read.
-  EndBatches(const Cluster& cluster, const Ends& ends, const NodeSet& nodes, const Victims* victims)
-      : cluster_{cluster}, ends_{ends}, nodes_{nodes}, victims_{victims} {}
+  // Takes the ends from the `from`-th on that have nodes among these; without the victims (null =
+  // there are none), which are gone from the beginning. The arguments must outlive this object.
+  // REQUIRES: the ends are read.
+  EndBatches(const Cluster& cluster, const Ends& ends, const NodeSet& nodes, const Victims* victims,
+             std::size_t from = 0)
+      : cluster_{cluster}, ends_{ends}, nodes_{nodes}, victims_{victims}, from_{from} {}
 
   // Returns how many ends are gone with the next batch, or nullopt if no more jobs with nodes in
   // question end.
@@ -37,7 +39,7 @@ class EndBatches {
   const Ends& ends_;
   const NodeSet& nodes_;
   const Victims* const victims_;
-  std::size_t from_ = 0;
+  std::size_t from_;
   base::Duration window_ = std::chrono::seconds{30};  // of the next batch
   std::optional<base::Instant> windows_begin_;        // set by the first batch
 };

@@ -30,9 +30,10 @@ class Batches {
     world_.ends_at(1);
   }
   // Writes the jobs that are gone with each batch: "12 1234 ".
-  std::string of(const std::string& letters = "abcd", const Victims* victims = nullptr) {
+  std::string of(const std::string& letters = "abcd", const Victims* victims = nullptr,
+                 std::size_t from = 0) {
     const NodeSet nodes = world_.set_of(letters);
-    EndBatches batches{world_.cluster, world_.ends, nodes, victims};
+    EndBatches batches{world_.cluster, world_.ends, nodes, victims, from};
     std::string text;
     while (const auto gone = batches.next()) {
       for (std::size_t i = 0; i < *gone; ++i) text += to_string(world_.ends.all()[i].job->id);
@@ -74,6 +75,13 @@ TEST(EndBatches, TheyBeginWithAHalfMinuteOfTheClock) {
 
 TEST(EndBatches, WithSelectLinearEachEndIsABatch) {
   EXPECT_EQ(Batches({10, 11, 12}, as_recorded(PassWorld::one_partition())).of(), "1 12 123 ");
+}
+
+TEST(EndBatches, WithoutTheQuirkEachEndIsABatch) {
+  Batches batches{{10, 11, 12}, EndsWorld::of_cores()};
+  EXPECT_EQ(batches.of(), "1 12 123 ");
+  EXPECT_EQ(batches.of("abcd", nullptr, 1), "12 123 ");
+  EXPECT_EQ(batches.of("ac", nullptr, 1), "123 ");
 }
 
 TEST(EndBatches, OnlyEndsOnTheNodesInQuestionCount) {

@@ -37,7 +37,6 @@ void Lookahead::begin(base::Instant now) {
 void Lookahead::started(const Job& job) {
   victims_.forget();
   rooms_.clear();
-  // Copies are kept only where cores cannot be counted, and there the ends are read again.
   if (!ends_.add(job)) changed();
 }
 
@@ -45,7 +44,6 @@ void Lookahead::changed() {
   ends_.forget();
   victims_.forget();
   rooms_.clear();
-  books_without_.forget_copies();
 }
 
 // First as if the job shared its nodes with no other, and if it cannot start at once, as it may
@@ -164,59 +162,17 @@ Lookahead::Answer Lookahead::after_now(Search& search) {
     if (until && start > *until) return {.kind = Kind::kLater};
     if (auto answer = ask(search, *enough, start)) return *std::move(answer);
   }
-  return cluster_.parameters().quirks.ends_come_in_batches ? after_batches(search)
-                                                           : after_ends(search, from);
+  return after_ends(search, from);
 }
 
-// Asks after the ends from `from` on that matter: first after one, then after twice as many each
-// time. When the job fits, the first end that is enough is found by halving, as a job that fits
-// with some jobs gone is taken to fit with more of them gone. Ends after Question::until are of no
-// use.
-Lookahead::Answer Lookahead::after_ends(Search& search, std::size_t from) {
-  const std::vector<Ends::End>& ends = ends_.all();
+// Asks after one end after the other, from `from` on, of those that matter. Ends after
+// Question::until are of no use.
+Lookahead::Answer Lookahead::after_ends(const Search& search, std::size_t from) {
   const std::optional<base::Instant> until = search.question.until;
-  std::vector<std::size_t> gone;  // with each end that matters
-  bool is_cut = false;
-  // Returns true if there are `count` ends that matter.
-  const auto are_there = [&](std::size_t count) {
-    for (; gone.size() < count && from < ends.size() && !is_cut; ++from) {
-      if (search.victims != nullptr && search.victims->contains(from)) continue;
-      if (!has_node_in(cluster_, ends[from].job->allocation, *search.nodes)) continue;
-      is_cut = until && ends[from].at > *until;
-      if (!is_cut) gone.push_back(from + 1);
-    }
-    return gone.size() >= count;
-  };
-  const auto ask_at = [&](std::size_t count) {
-    const std::size_t ended = gone[count - 1];
-    return ask(search, {.gone = ended}, ends_.after(ended));
-  };
-  std::size_t too_few = 0, enough = 1;
-  std::optional<Answer> found;
-  for (;; enough *= 2) {
-    if (!are_there(enough)) enough = gone.size();
-    if (enough == too_few) return {.kind = is_cut ? Kind::kLater : Kind::kNever};
-    found = ask_at(enough);
-    if (found) break;
-    too_few = enough;
-  }
-  while (too_few + 1 < enough) {
-    const std::size_t middle = too_few + (enough - too_few) / 2;
-    auto answer = ask_at(middle);
-    (answer ? enough : too_few) = middle;
-    if (answer) found = std::move(answer);
-  }
-  return *std::move(found);
-}
-
-// Quirks::ends_come_in_batches.
-Lookahead::Answer Lookahead::after_batches(Search& search) {
-  const std::optional<base::Instant> until = search.question.until;
-  EndBatches batches{cluster_, ends_, *search.nodes, search.victims};
-  while (const std::optional<std::size_t> gone = batches.next()) {
-    const base::Instant start = ends_.after(*gone);
-    if (until && start > *until) return {.kind = Kind::kLater};
-    if (auto answer = ask(search, {.gone = *gone}, start)) return *std::move(answer);
+  EndBatches ends{cluster_, ends_, *search.nodes, search.victims, from};
+  while (const std::optional<std::size_t> gone = ends.next()) {
+    if (until && ends_.all()[*gone - 1].at > *until) return {.kind = Kind::kLater};
+    if (auto answer = ask(search, {.gone = *gone}, ends_.after(*gone))) return *std::move(answer);
   }
   return {};
 }

@@ -115,8 +115,7 @@ class Lookahead {
   static std::optional<OpenRoom::Enough> enough_room(const Search& search, std::size_t most);
   Answer try_with(Search& search);
   Answer after_now(Search& search);
-  Answer after_ends(Search& search, std::size_t from);
-  Answer after_batches(Search& search);
+  Answer after_ends(const Search& search, std::size_t from);
   bool take_victims(Search& search);
   std::optional<Answer> ask(const Search& search, const OpenRoom::Enough& enough,
                             base::Instant start);
