@@ -21,8 +21,8 @@ constexpr std::ptrdiff_t kHeldTasksMax = 100;
 
 // The launcher in the first pod speaks for all of them.
 std::optional<kube::JobUsage> usage_of(const JobRecord& job) {
-  if (!job.object->spec.batch || job.start.slot_pods.empty()) return std::nullopt;
-  const auto& usage = job.start.slot_pods.front().usage;
+  if (!job.object->spec.batch || job.start->slot_pods.empty()) return std::nullopt;
+  const auto& usage = job.start->slot_pods.front().usage;
   return usage == nullptr ? std::nullopt : std::optional{*usage};
 }
 
@@ -35,7 +35,7 @@ JobRecord* Decisions::find(sched::JobId id) {
   if (job != nullptr || !task) return job;
   JobRecord* array = parts_.jobs.find(id.array());
   if (array == nullptr || !array->array || array->is_final()) return nullptr;
-  if (array->array->outcomes.of(*task) != kube::TaskOutcome::kNone) return nullptr;
+  if (array->array->outcomes().of(*task) != kube::TaskOutcome::kNone) return nullptr;
   return &parts_.jobs.make_task(*array, *task, nullptr);
 }
 
@@ -64,7 +64,7 @@ DecisionContext Decisions::decision_context(const JobRecord& job) const {
 // Returns the account that the job asks for, "" if it asks for none or for one that does not exist.
 std::string Decisions::account_of(const JobRecord& job) const {
   const auto& accounts = parts_.policy.configuration().accounts;
-  const std::string& name = job.request->account;
+  const std::string& name = job.request().account;
   return std::ranges::any_of(accounts, [&](const auto& each) { return each.name == name; }) ? name
                                                                                             : "";
 }
@@ -80,19 +80,19 @@ void Decisions::on(const sched::Start& start, JobRecord& job) {
   leave_nodes(job);
   job.clear_start();
   // The warning came from a dry run while the job waited; now its pods themselves will tell.
-  if (!std::exchange(job.pod_warning, {}).empty()) wishes_.show_accepted(job);
-  job.last_end.clear();
+  wishes_.forget_warning(job);
+  job.last_end.edit().clear();
   show_times_unmarked(job, scheduler_, parts_.now);
   // 2. the allocation
   DecisionContext context = decision_context(job);
   context.partition = scheduler_.names().partition_name(start.partition);
   context.succeeded = done_indexes(job.object->spec, job.wanted());
-  context.asked_limit = job.request->time_limit;
+  context.asked_limit = job.request().time_limit;
   // The slots follow, and not before: their names contain the number of the start, which the status
   // has just counted.
   parts_.jobs.apply(job, start, context);
   totals_.started(job, parts_.now);
-  take_slots(job);
+  gangs_.take_slots(job);
   const kube::JobStatus& wanted = job.wanted();
   parts_.report.log("start", job_fields(job, {{"partition", wanted.partition},
                                               {"nodes", wanted.allocation->hostlist},
@@ -118,8 +118,7 @@ void Decisions::on(const sched::Resume& resume, JobRecord& job) {
   tell_event(parts_.report, job, false, "Resumed", "it runs again");
 }
 
-// The ending is stored after the claim of the preemptor (CommitGate, rule 4): `commit_after` keeps
-// which job that is until then.
+// The ending is stored after the claim of the preemptor (CommitGate, rule 4).
 void Decisions::on(const sched::End& end, JobRecord& job) {
   DecisionContext context = decision_context(job);
   if (end.preemptor) {
@@ -136,14 +135,8 @@ void Decisions::on(const sched::End& end, JobRecord& job) {
   note_life_before_ready(job, scheduler_, parts_.now);
   totals_.ending(job, end);
   parts_.jobs.apply(job, end, context);
-  job.start.undo.reset();  // another reason ends it now
-  // Pods that are ending already may need to end sooner.
-  job.deleting.clear();
-  job.start.commit_after = end.preemptor;
-  if (end.preemptor && job.task) {
-    JobRecord& array = parts_.jobs.array_of(job);
-    if (array.has_throttle()) array.array->ends_for.insert(*end.preemptor);
-  }
+  gangs_.end_otherwise(job);
+  statuses_.write_after(job, end.preemptor);
   const kube::JobEnding& ending = *job.wanted().ending;
   const std::string verdict{kube::to_string(ending.verdict)};
   const std::string by = ending.by ? kube::to_string(*ending.by) : "";
@@ -156,7 +149,7 @@ void Decisions::on(const sched::End& end, JobRecord& job) {
 
 void Decisions::on(const sched::LimitChanged& change, JobRecord& job) {
   DecisionContext context = decision_context(job);
-  context.asked_limit = job.request->time_limit;
+  context.asked_limit = job.request().time_limit;
   parts_.jobs.apply(job, change, context);
 }
 
@@ -172,12 +165,13 @@ void Decisions::on(const sched::StateChange& change, JobRecord& job) {
   // The tasks of an array that have records end by decisions of their own, and it ends when they
   // have (ControlLoop::end_array).
   if (job.array && is_terminal(change.state)) {
-    if (!job.array->rest_ended) job.array->rest_ended = task_outcome_of(change.state);
+    auto& rest_ended = job.array->rest_ended.edit();
+    if (!rest_ended) rest_ended = task_outcome_of(change.state);
     return parts_.jobs.mark(job, WriteUrgency::kUrgent);
   }
   DecisionContext context = decision_context(job);
   context.partition = partition_names(job.basis(), parts_.policy.configuration());
-  context.end_message = job.start.end_message;
+  context.end_message = job.gang->end_message;
   context.usage = usage_of(job);
   context.succeeded = done_indexes(job.object->spec, job.wanted());
   // Compared before the status takes the change over. A start that was undone returns to the queue
@@ -198,7 +192,8 @@ void Decisions::on(const sched::StateChange& change, JobRecord& job) {
                  context.end_message.empty() ? "the job has ended" : context.end_message);
     }
   } else {
-    if (requeued) job.last_end = job.start.end_message;
+    // A start that is undone is not a requeue, and has a message.
+    if (requeued || !job.gang->end_message.empty()) job.last_end.edit() = job.gang->end_message;
     job.clear_start();
     if (requeued)
       tell_event(parts_.report, job, false, "Requeued",
@@ -207,14 +202,9 @@ void Decisions::on(const sched::StateChange& change, JobRecord& job) {
   parts_.report.log("state", job_fields(job, {{"state", state}, {"exit_code", change.exit_code}}));
   if (!job.task) return;
   JobRecord& array = parts_.jobs.array_of(job);
-  if (array.judge_when_free) parts_.jobs.touch(array.uid);  // it may have been the last one
+  if (array.wishes->judge_when_free) parts_.jobs.touch(array.uid);  // it may have been the last one
   if (is_terminal(change.state)) return;
-  // A hold that was sent while it ran had no effect. It is sent again for the task that waits now.
-  if (const auto told = array.array->told_holds.find(*job.task);
-      told != array.array->told_holds.end() && std::exchange(told->second, false)) {
-    array.array->told_generation = -1;
-    parts_.jobs.touch(array.uid);
-  }
+  wishes_.tell_hold_again(array, *job.task);
   if (job.wanted().held) {
     hold_array(array, job.wanted().held->reason);
   }
@@ -223,9 +213,10 @@ void Decisions::on(const sched::StateChange& change, JobRecord& job) {
 // An image that does not exist holds one task after the other, and each that is held has an entry
 // in the status of its array. When there are many, the next one would do no better.
 void Decisions::hold_array(JobRecord& array, const std::string& reason) {
-  if (array.request->hold || array.wanted().held) return;
-  const auto held = std::ranges::count_if(
-      array.array->tasks, [](const auto& each) { return each.second->wanted().held.has_value(); });
+  if (array.request().hold || array.wanted().held) return;
+  const auto held = std::ranges::count_if(array.array->tasks(), [](const auto& each) {
+    return each.second->wanted().held.has_value();
+  });
   if (held < kHeldTasksMax) return;
   parts_.jobs.change(array, WriteUrgency::kUrgent,
                      [&](auto& wanted) { wanted.held = kube::JobHeld{reason}; });
@@ -237,7 +228,7 @@ void Decisions::hold_array(JobRecord& array, const std::string& reason) {
 
 void Decisions::on(const sched::Waits& waits, JobRecord& job) {
   DecisionContext context = decision_context(job);
-  context.last_end = job.last_end;
+  context.last_end = *job.last_end;
   // A waiting job's priority may have changed together with the reason; this write carries both.
   if (!job.is_allocated()) show_priority_unmarked(job, scheduler_);
   parts_.jobs.apply(job, waits, context);
@@ -256,7 +247,7 @@ void Decisions::on(const sched::TermsChanged& change, JobRecord& job) {
   for (std::size_t i = 0; i < std::min(terms.size(), change.terms.size()); ++i) {
     const kube::DependencyState state = term_state_of(change.terms[i]);
     const bool changed = std::exchange(terms[i].state, state) != state;
-    if (changed && terms[i].job_id) job.commit_after_ends.insert(sched::JobId{*terms[i].job_id});
+    if (changed && terms[i].job_id) statuses_.write_after_end(job, sched::JobId{*terms[i].job_id});
   }
   if (terms == job.wanted().dependency) return;
   parts_.jobs.change(job, WriteUrgency::kUrgent,
@@ -269,10 +260,8 @@ void Decisions::count_estimate(const JobRecord& job) {
   if (expected) counters_.start_errors.count(parts_.now - *expected);
 }
 
-// It is submitted again when that may change.
 void Decisions::on(const sched::SubmitRefused& refused, JobRecord& job) {
-  job.submitted = false;
-  wishes_.refuse(job, {refused.message});
+  wishes_.submit_refused(job, refused.message);
 }
 
 void Decisions::on(const sched::CommandRefused& refused, JobRecord& job) {
@@ -281,51 +270,9 @@ void Decisions::on(const sched::CommandRefused& refused, JobRecord& job) {
   tell_event(parts_.report, job, true, "RequestRefused", refused.message);
 }
 
-// The pods of its present start, from the allocation that is to be stored.
-void Decisions::take_slots(JobRecord& job) {
-  job.take_slots({});
-  if (!job.wanted().allocation) return;
-  auto slots = pod_slots(job.identity(), *job.wanted().allocation,
-                         job.object->spec.pod_policy.value_or(kube::PodPolicy::kPerNode));
-  // An error leaves the gang without slots, and observe_gang treats such a gang as neither finished
-  // nor complete, so nothing is concluded from pods that cannot be assigned.
-  if (!slots.ok()) {
-    // The job keeps its allocation and has no pods. Only another version of the operator, or a
-    // hand, can have written such a status.
-    parts_.report.warn("allocation cannot be read",
-                       job_fields(job, {{"error", slots.error().message}}));
-    return;
-  }
-  const std::vector<kube::AdoptedPod>& adopted = job.object->spec.adopted;
-  if (!adopted.empty()) {  // a slot for each pod, and its name
-    slots->resize(std::min(slots->size(), adopted.size()));
-    for (std::size_t i = 0; i < slots->size(); ++i) (*slots)[i].name = adopted[i].name;
-  }
-  if (const auto completions = job.object->spec.completions) {
-    kube::JobStatus& wanted = job.wanted_unmarked();
-    Members members{*completions,
-                    {.succeeded = wanted.succeeded_indexes, .members = wanted.member_indexes},
-                    static_cast<int>(slots->size())};
-    name_slots(job.identity(), members, *slots);
-    // For a start that has just been decided; else as it is stored.
-    wanted.succeeded_indexes = members.succeeded_text();
-    wanted.member_indexes = members.members_text();
-    job.take_slots(std::move(*slots), std::move(members));
-  } else {
-    job.take_slots(std::move(*slots));
-    job.know_successes(parse_indexes(job.wanted().succeeded_indexes));
-  }
-  for (const std::string& node : job.start.nodes) parts_.nodes.enter(node, job.uid);
-  // The templates of pods that others have made are not known here.
-  job.start.awaits_init = !kube::is_true(job.wanted().conditions, kube::kReady) &&
-                          (job.is_adopted() || job.pod_template->init_containers_count > 0);
-  // The pods of a start that is restored may be other ones than those that showed it.
-  job.start.never_frozen = kube::is_true(job.wanted().conditions, kube::kNeverFrozen);
-}
-
 // Timetables of these nodes may have waited for the job's commit point.
 void Decisions::leave_nodes(JobRecord& job) {
-  for (const std::string& node : job.start.nodes) {
+  for (const std::string& node : job.start->nodes) {
     parts_.nodes.leave(node, job.uid);
     timetables_.look_again(node);
   }

@@ -2,33 +2,36 @@
 // (status_after.h), the pods and nodes of its start, and its events.
 #pragma once
 
+#include "operator/jobs/gang_runner.h"
 #include "operator/jobs/job_parts.h"
 #include "operator/jobs/job_totals.h"
 #include "operator/jobs/status_after.h"
 #include "operator/jobs/wishes.h"
 #include "operator/loop/counters.h"
 #include "operator/loop/scheduler_driver.h"
+#include "operator/publish/status_publisher.h"
 #include "operator/publish/timetable_publisher.h"
 
 namespace control {
 
-// Belongs to the loop's thread. Has no state but what it notes in a JobRecord: its wanted status
-// and its start.
+// Belongs to the loop's thread. Has no state but what it notes in a JobRecord. What follows for
+// pods, wishes and the order of writes it leaves to their owners.
 class Decisions {
  public:
   Decisions(const JobParts& parts, SchedulerDriver& scheduler, TimetablePublisher& timetables,
-            Wishes& wishes, LoopCounters& counters, JobTotals& totals)
+            StatusPublisher& statuses, Wishes& wishes, GangRunner& gangs, LoopCounters& counters,
+            JobTotals& totals)
       : parts_{parts},
         scheduler_{scheduler},
         timetables_{timetables},
+        statuses_{statuses},
         wishes_{wishes},
+        gangs_{gangs},
         counters_{counters},
         totals_{totals} {}
 
   // A job that is no longer known is left out.
   void apply(const sched::Decision& decision);
-  // Takes the pods and nodes of the job's present start, from the allocation that is to be stored.
-  void take_slots(JobRecord& job);
 
  private:
   JobRecord* find(sched::JobId id);
@@ -53,7 +56,9 @@ class Decisions {
   const JobParts parts_;
   SchedulerDriver& scheduler_;
   TimetablePublisher& timetables_;
+  StatusPublisher& statuses_;
   Wishes& wishes_;
+  GangRunner& gangs_;
   LoopCounters& counters_;
   JobTotals& totals_;
 };

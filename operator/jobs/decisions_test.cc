@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "api/wellknown.h"
+#include "operator/testing/edit_owned.h"
 #include "operator/testing/job_parts_fixture.h"
 
 namespace control {
@@ -20,22 +21,22 @@ class DecisionsTest : public JobPartsFixture {};
 TEST_F(DecisionsTest, AStartIsACommitPointThatHasItsSlotsAndItsNodes) {
   reserve_numbers();
   JobRecord& job = see(object("train", 2));
-  job.last_end = "of the start before";
-  job.start.failing_since["of the start before"] = now;
+  edit(job.last_end) = "of the start before";
+  edit(job.gang).failing_since["of the start before"] = now;
   wishes.heed(job);
   job.wanted_unmarked().partition = "batch,other";
   (void)told();
   scheduler.wake();
-  EXPECT_TRUE(job.start.failing_since.empty());
+  EXPECT_TRUE(job.gang->failing_since.empty());
   EXPECT_EQ(job.wanted().partition, "batch") << "of those that it named";
   EXPECT_TRUE(job.status.is_uncommitted());
   EXPECT_EQ(job.wanted().allocation->hostlist, "n[1-2]");
   EXPECT_EQ(job.wanted().starts, 1);
-  ASSERT_EQ(job.start.slots.size(), 2U);
-  EXPECT_EQ(job.start.slots[1].node, "n2");
+  ASSERT_EQ(job.start->slots.size(), 2U);
+  EXPECT_EQ(job.start->slots[1].node, "n2");
   EXPECT_EQ(nodes.jobs_on("n1"), JobUids{job.uid});
   EXPECT_EQ(nodes.jobs_on("n2"), JobUids{job.uid});
-  EXPECT_EQ(job.last_end, "");
+  EXPECT_EQ(*job.last_end, "");
   EXPECT_EQ(counters.starts, 1);
   EXPECT_EQ(told(), "") << "its status says it";
 }
@@ -48,7 +49,7 @@ TEST_F(DecisionsTest, AStartTakesTheWarningBack) {
   wishes.answered({job.uid, base::Error{base::Code::kPermissionDenied, "over the quota"}});
   ASSERT_EQ(says(job, kube::kAccepted), "True AcceptedWithWarning");
   scheduler.wake();
-  EXPECT_EQ(job.pod_warning, "");
+  EXPECT_EQ(job.wishes->pod_warning, "");
   EXPECT_EQ(says(job, kube::kAccepted), "True Accepted");
 }
 
@@ -56,10 +57,10 @@ TEST_F(DecisionsTest, AStartTakesTheWarningBack) {
 // nodes, because its pods are found by them and still use the nodes.
 TEST_F(DecisionsTest, ARequeueForgetsTheStartAndLeavesItsNodes) {
   JobRecord& job = started();
-  job.start.failing_since["pod"] = now;
+  edit(job.gang).failing_since["pod"] = now;
   scheduler.tell(sched::Requeue{job.id});
   EXPECT_EQ(told(), "Ending");
-  EXPECT_EQ(job.start.slots.size(), 2U) << "its pods are still there";
+  EXPECT_EQ(job.start->slots.size(), 2U) << "its pods are still there";
   EXPECT_EQ(nodes.jobs_on("n1"), JobUids{job.uid});
   job.wanted_unmarked().partition = "of the start";
   scheduler.tell(sched::JobGone{.job = job.id});
@@ -67,8 +68,8 @@ TEST_F(DecisionsTest, ARequeueForgetsTheStartAndLeavesItsNodes) {
   EXPECT_EQ(job.wanted().partition, "batch") << "all that it may run in";
   EXPECT_EQ(job.wanted().state, kube::JobState::kPending);
   EXPECT_FALSE(job.is_allocated());
-  EXPECT_TRUE(job.start.slots.empty());
-  EXPECT_TRUE(job.start.failing_since.empty());
+  EXPECT_TRUE(job.start->slots.empty());
+  EXPECT_TRUE(job.gang->failing_since.empty());
   EXPECT_TRUE(nodes.jobs_on("n1").empty());
 }
 
@@ -78,8 +79,8 @@ TEST_F(DecisionsTest, AStartThatIsRestoredIsNeverFrozenIfThatIsStored) {
   (void)jobs.set_condition(job, WriteUrgency::kUrgent, kube::kNeverFrozen,
                            kube::ConditionStatus::kTrue, "ChangedByWebhook", "a probe");
   job.clear_start();
-  decisions.take_slots(job);
-  EXPECT_TRUE(job.start.never_frozen);
+  gangs.take_slots(job);
+  EXPECT_TRUE(job.gang->never_frozen);
 }
 
 // The job's pods never ran: it waits again, and that is not a requeue. There is no event for its
@@ -88,7 +89,7 @@ TEST_F(DecisionsTest, AStartThatIsRefusedIsNotARequeue) {
   JobRecord& job = started();
   scheduler.tell(sched::StartRefused{.job = job.id, .avoid_for = std::chrono::minutes{1}});
   EXPECT_EQ(job.wanted().state, kube::JobState::kPending);
-  EXPECT_TRUE(job.start.slots.empty());
+  EXPECT_TRUE(job.start->slots.empty());
   EXPECT_EQ(told(), "");
 }
 
@@ -147,13 +148,13 @@ TEST_F(DecisionsTest, AnEndingByPreemptionWaitsForThePreemptor) {
   JobRecord& preemptor = see(object("preemptor", 2));
   wishes.heed(preemptor);
   (void)told();
-  victim.start.undo = StartUndo{};
+  edit(victim.gang).undo = StartUndo{};
   decisions.apply(sched::End{.job = victim.id,
                              .verdict = sched::EndingVerdict::kPreempted,
                              .kill_at = now,
                              .preemptor = preemptor.id});
-  EXPECT_EQ(victim.start.commit_after, preemptor.id);
-  EXPECT_FALSE(victim.start.undo.has_value()) << "another reason ends it now";
+  EXPECT_EQ(*victim.commit_after, preemptor.id);
+  EXPECT_FALSE(victim.gang->undo.has_value()) << "another reason ends it now";
   EXPECT_EQ(victim.wanted().ending->by->uid, preemptor.uid);
   EXPECT_TRUE(victim.status.is_uncommitted());
   EXPECT_EQ(told(), "Ending");
@@ -168,7 +169,7 @@ TEST_F(DecisionsTest, ASubmissionThatIsTurnedAwayMayBeTriedAgain) {
   (void)told();
   (void)events();
   decisions.apply(sched::SubmitRefused{job.id, "too many"});
-  EXPECT_FALSE(job.submitted);
+  EXPECT_FALSE(job.wishes->submitted);
   EXPECT_EQ(events(), 0) << "the scheduler does not know it";
   EXPECT_EQ(says(job, kube::kAccepted), "False Invalid");
   EXPECT_EQ(job.wanted().message, "too many");
@@ -228,7 +229,7 @@ TEST_F(DecisionsTest, AJobThatBacksOffSaysWhatTheApiServerSaid) {
   reserve_numbers();
   JobRecord& job = see(object());
   wishes.heed(job);
-  job.last_end = "over the quota";
+  edit(job.last_end) = "over the quota";
   decisions.apply(sched::Waits{job.id, sched::Reason::kBeginTime, "may start later"});
   EXPECT_EQ(job.wanted().message, "over the quota");
   decisions.apply(sched::Waits{job.id, sched::Reason::kResources, "needs 2 nodes"});

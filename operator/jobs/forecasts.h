@@ -30,7 +30,7 @@ class Forecasts {
   // Returns true if the job is one that asks, as its spec was at first. One that has been submitted
   // is none, whatever its spec says by now.
   static bool is_question(const JobRecord& job) {
-    return job.basis().test_only.value_or(false) && !job.submitted && !job.wanted().state;
+    return job.basis().test_only.value_or(false) && !job.wishes->submitted && !job.wanted().state;
   }
 
   // Takes a question that is new, or has its answer. REQUIRES: is_question.

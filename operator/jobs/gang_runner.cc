@@ -13,6 +13,8 @@
 #include "operator/jobs/run_times.h"
 #include "operator/jobs/status_after.h"
 #include "translation/job_check.h"
+#include "translation/job_translation.h"
+#include "translation/pod_slots.h"
 #include "translation/reason_names.h"
 
 namespace control {
@@ -48,7 +50,7 @@ std::string_view reason_of(const GangEnd& end) {
 
 void GangRunner::run(JobRecord& job) {
   if (job.readiness_is_late()) {
-    const base::Instant latest = *job.start.late_readiness + kReadinessLate;
+    const base::Instant latest = *job.gang->late_readiness + kReadinessLate;
     if (parts_.now < latest) {
       parts_.jobs.set_timer(job, latest);
     } else {
@@ -76,10 +78,10 @@ bool GangRunner::may_requeue(const JobRecord& job) const {
 void GangRunner::run_ending(JobRecord& job) {
   const kube::JobEnding ending = *job.wanted().ending;
   pods_.end_pods(job, ending.grace_end);
-  if (!job.start.creating.empty()) return;
+  if (!job.launch->creating.empty()) return;
   if (pods_.has_pods_left(job)) return tell_clean_nodes(job);
   note_successes(job);
-  if (job.start.undo) return finish_undo(job);
+  if (job.gang->undo) return finish_undo(job);
   // A job with a grace time has run on since its ending was shown.
   show_times_unmarked(job, scheduler_, parts_.now);
   scheduler_.tell(
@@ -91,12 +93,12 @@ void GangRunner::run_ending(JobRecord& job) {
 // A gang's pods may end minutes apart (their grace periods, a slow kubelet); its other nodes are of
 // use meanwhile.
 void GangRunner::tell_clean_nodes(JobRecord& job) {
-  if (job.start.undo) return;  // to the scheduler it never ran
+  if (job.gang->undo) return;  // to the scheduler it never ran
   const std::optional<std::set<std::string>> left = pods_.nodes_with_pods_left(job);
   if (!left) return;
   sched::NodesClean clean{.job = job.id, .nodes = {}};
-  for (const std::string& node : job.start.nodes) {
-    if (!left->contains(node) && job.start.clean_nodes.insert(node).second) {
+  for (const std::string& node : job.start->nodes) {
+    if (!left->contains(node) && job.gang.edit().clean_nodes.insert(node).second) {
       clean.nodes.push_back(node);
     }
   }
@@ -105,11 +107,8 @@ void GangRunner::tell_clean_nodes(JobRecord& job) {
 
 // The launcher of a batch script counts the time itself, and so hears how much there is.
 void GangRunner::launch(JobRecord& job, const std::vector<int>& missing) {
-  if (job.object->spec.batch) {
-    const auto view = scheduler_.view(job.id);
-    job.start.time_limit = view ? view->time_limit : std::nullopt;
-  }
-  pods_.launch(job, missing);
+  const auto view = job.object->spec.batch ? scheduler_.view(job.id) : std::nullopt;
+  pods_.launch(job, missing, view ? view->time_limit : std::nullopt);
 }
 
 // Pods that others have made: their owner decides what the end of one of them means, so the gang
@@ -121,25 +120,25 @@ void GangRunner::run_adopted(JobRecord& job) {
   for (const int index : seen.missing) {
     // A slot in `gone` has no pod to pin: it was deleted, or another client removed its gate, and
     // kube-scheduler may put it on any node.
-    if (!job.start.gone.contains(index)) missing.push_back(index);
+    if (!job.launch->gone.contains(index)) missing.push_back(index);
   }
   if (!missing.empty()) return launch(job, missing);
   const auto is_over = [&](const SlotPod& one) {
     return one.pod == nullptr || one.is_finished ||
            parts_.nodes.is_lost(node_of(*one.pod).value_or(""));
   };
-  if (std::ranges::all_of(job.start.slot_pods, is_over)) {
+  if (std::ranges::all_of(job.start->slot_pods, is_over)) {
     note_life_before_ready(job, scheduler_, parts_.now);
     return end_adopted(job, seen);
   }
   // The gang has not started as a whole. After it has, single pods that end are their owner's
   // business.
   if (is_ready(job)) return;
-  if (!job.start.gone.empty()) {
-    const auto first = static_cast<std::size_t>(*job.start.gone.begin());
+  if (!job.launch->gone.empty()) {
+    const auto first = static_cast<std::size_t>(*job.launch->gone.begin());
     return end_by_itself(job,
                          {.exit_code = 1,
-                          .message = "pod " + job.start.slots[first].name +
+                          .message = "pod " + job.start->slots[first].name +
                                      " was deleted, or lost its gate otherwise, before its gang "
                                      "had started"});
   }
@@ -158,7 +157,7 @@ void GangRunner::run_adopted(JobRecord& job) {
 
 // REQUIRES: each of its pods has ended or is gone.
 void GangRunner::end_adopted(JobRecord& job, const GangObservation& seen) {
-  const auto& pods = job.start.slot_pods;
+  const auto& pods = job.start->slot_pods;
   // SIGTERM makes a program fail that its owner deletes, as an MPIJob its workers.
   const bool has_failed = std::ranges::any_of(pods, [](const SlotPod& one) {
     return one.is_finished && !one.has_succeeded && !one.pod->metadata.deletion_timestamp;
@@ -169,7 +168,7 @@ void GangRunner::end_adopted(JobRecord& job, const GangObservation& seen) {
   }
   const bool has_succeeded = std::ranges::any_of(pods, &SlotPod::has_succeeded);
   show_times_unmarked(job, scheduler_, parts_.now);  // the scheduler forgets it with the next line
-  if (!has_succeeded) job.start.end_message = "its pods were deleted";
+  if (!has_succeeded) job.gang.edit().end_message = "its pods were deleted";
   scheduler_.tell(sched::JobGone{
       .job = job.id,
       .verdict = has_succeeded ? sched::JobState::kCompleted : sched::JobState::kCancelled,
@@ -213,7 +212,7 @@ void GangRunner::run_started(JobRecord& job) {
   if (job.is_adopted()) return run_adopted(job);
   // 1. a node is lost. Asked before the pods: they will never say anything again, and the scheduler
   //    must not restart the gang on that node
-  for (const std::string& node : job.start.nodes) {
+  for (const std::string& node : job.start->nodes) {
     if (!parts_.nodes.is_lost(node)) continue;
     return end_by_itself(job, {.state = sched::JobState::kNodeFail,
                                .lost_member = true,
@@ -221,12 +220,12 @@ void GangRunner::run_started(JobRecord& job) {
   }
   // The Service is checked at each look: its creation may have failed, or the pods may be those of
   // an earlier leader.
-  if (!job.pods.empty()) pods_.ensure_service(job);
+  if (!job.pods->empty()) pods_.ensure_service(job);
   const GangObservation seen = look_at_pods(job);
   const bool was_ready = is_ready(job);
   // 2. a pod cannot start, which is not a failure of the program. Its node is left out, or, if the
   //    same would happen anywhere, the job is held until a user has looked at it
-  if (seen.launch && was_ready && job.start.members) {
+  if (seen.launch && was_ready && job.start->members) {
     return end_by_itself(job, {.exit_code = 1,
                                .lost_member = seen.launch->node_is_at_fault,
                                .message = seen.launch->message});
@@ -241,13 +240,13 @@ void GangRunner::run_started(JobRecord& job) {
          .hold = !seen.launch->node_is_at_fault,
          .message = seen.launch->message});
   }
-  const bool is_over = seen.all_finished && !job.start.members;
+  const bool is_over = seen.all_finished && !job.start->members;
   if (is_over || seen.failure || seen.success) note_life_before_ready(job, scheduler_, parts_.now);
   // 3. a pod has failed
   if (seen.failure) return end_or_requeue(job, *seen.failure);
   // 4. enough pods have succeeded, or all
   if (seen.success) return complete_early(job, *seen.success);
-  if (job.start.members) return run_members(job, seen);
+  if (job.start->members) return run_members(job, seen);
   if (seen.all_succeeded) return complete(job);
   // 5. a ready gang that lacks a pod has lost a member: the processes of the others wait for it,
   //    and a new pod would not know what it did. The gang ends as a whole, and may be requeued
@@ -279,9 +278,9 @@ void GangRunner::complete(JobRecord& job) {
 
 void GangRunner::lose_member(JobRecord& job, int slot) {
   const auto index = static_cast<std::size_t>(slot);
-  const PodSlot& lost = job.start.slots[index];
+  const PodSlot& lost = job.start->slots[index];
   // This leader has seen it until it was gone, or the pod went while there was none.
-  const std::string why = job.start.slot_pods[index].was_seen
+  const std::string why = job.start->slot_pods[index].was_seen
                               ? " is gone, and had not ended before"
                               : " was deleted while no operator ran; whether it had succeeded is "
                                 "not known";
@@ -304,7 +303,7 @@ void GangRunner::lose_member(JobRecord& job, int slot) {
 // 5. Places on nodes that are cordoned get no pods, so that those nodes empty, and the others go
 //    on. When no pod runs, the rest is queued again and runs elsewhere.
 void GangRunner::run_members(JobRecord& job, const GangObservation& seen) {
-  const Members& members = *job.start.members;
+  const Members& members = *job.start->members;
   // 1. After a requeue none may be left to run: the last ones succeeded while the gang ended.
   if (members.all_have_succeeded()) {
     note_life_before_ready(job, scheduler_, parts_.now);
@@ -323,8 +322,8 @@ void GangRunner::run_members(JobRecord& job, const GangObservation& seen) {
   std::vector<int> missing;
   for (const int slot : seen.missing) {
     const auto index = static_cast<std::size_t>(slot);
-    if (job.start.slot_pods[index].was_seen) return lose_member(job, slot);
-    if (!parts_.nodes.is_cordoned(job.start.slots[index].node)) missing.push_back(slot);
+    if (job.start->slot_pods[index].was_seen) return lose_member(job, slot);
+    if (!parts_.nodes.is_cordoned(job.start->slots[index].node)) missing.push_back(slot);
   }
   // 5.
   if (missing.empty()) return leave_cordoned_nodes(job);
@@ -340,7 +339,7 @@ void GangRunner::run_members(JobRecord& job, const GangObservation& seen) {
 base::Instant GangRunner::turn_for_next_pod(const JobRecord& job) const {
   // kubelet rounds the start of a container down to a second.
   const base::Duration settle = parts_.policy.parameters().settle + std::chrono::seconds{1};
-  for (const std::string& node : job.start.nodes) {
+  for (const std::string& node : job.start->nodes) {
     const auto obeyed = timetables_.stored(node);
     if (obeyed == nullptr) continue;
     const auto turn = next_turn_to_settle_in(*obeyed, job.uid, parts_.now, settle);
@@ -353,10 +352,10 @@ base::Instant GangRunner::turn_for_next_pod(const JobRecord& job) const {
 void GangRunner::leave_cordoned_nodes(JobRecord& job) {
   const auto may_run = [](const SlotPod& one) { return one.pod != nullptr && !one.is_finished; };
   const bool is_idle =
-      job.start.creating.empty() && std::ranges::none_of(job.start.slot_pods, may_run);
+      job.launch->creating.empty() && std::ranges::none_of(job.start->slot_pods, may_run);
   const auto cordoned = std::ranges::find_if(
-      job.start.nodes, [this](const auto& node) { return parts_.nodes.is_cordoned(node); });
-  if (!is_idle || cordoned == job.start.nodes.end() || !may_requeue(job)) return;
+      job.start->nodes, [this](const auto& node) { return parts_.nodes.is_cordoned(node); });
+  if (!is_idle || cordoned == job.start->nodes.end() || !may_requeue(job)) return;
   end_by_itself(
       job, {.state = sched::JobState::kNodeFail,
             .lost_member = true,
@@ -369,10 +368,10 @@ void GangRunner::fill_places(JobRecord& job) {
       job.fill_places([this](const std::string& node) { return !parts_.nodes.is_cordoned(node); });
   if (before.empty()) return;
   parts_.jobs.change(job, WriteUrgency::kCommit, [&](auto& wanted) {
-    wanted.member_indexes = job.start.members->members_text();
+    wanted.member_indexes = job.start->members->members_text();
   });
   for (const PodSlot& slot : before) {
-    const PodSlot& now = job.start.slots[static_cast<std::size_t>(slot.index)];
+    const PodSlot& now = job.start->slots[static_cast<std::size_t>(slot.index)];
     timetables_.replace_pod(slot.node, {job.uid, slot.name, now.name});
   }
   parts_.report.log("pods follow",
@@ -383,14 +382,14 @@ void GangRunner::fill_places(JobRecord& job) {
 // A pod that has succeeded is done, though its object may be deleted. With members it is done for
 // good, whatever becomes of this start; else for this start. A gang of one pod ends with it.
 void GangRunner::note_successes(JobRecord& job) const {
-  GangStart& start = job.start;
+  const StartPods& start = *job.start;
   if (start.slots.size() < 2 && !start.members) return;
   std::vector<int> succeeded;
   for (std::size_t i = 0; i < start.slots.size(); ++i) {
     if (start.slot_pods[i].has_succeeded) succeeded.push_back(start.slots[i].pod_index);
   }
   if (start.members) {
-    const auto note = [&](int index) { return start.members->note_success(index); };
+    const auto note = [&](int index) { return job.note_success(index); };
     if (std::ranges::count_if(succeeded, note) == 0) return;
     // The next commit point carries it at the latest: until then the pods that show it stay.
     return parts_.jobs.change(job, WriteUrgency::kUrgent, [&](auto& wanted) {
@@ -399,29 +398,79 @@ void GangRunner::note_successes(JobRecord& job) const {
   }
   // Without members nothing waits for it: the next status that is written brings it, unless the
   // object that shows it is gone.
-  if (std::exchange(start.successes_noted, succeeded.size()) != succeeded.size()) {
-    job.wanted_unmarked().succeeded_indexes = base::format_number_list(succeeded);
-  }
-  const bool is_at_risk = std::exchange(start.success_at_risk, false);
-  if (is_at_risk && job.wanted().succeeded_indexes != job.status.stored().succeeded_indexes) {
+  const auto [are_new, are_at_risk] = job.note_successes(succeeded.size());
+  if (are_new) job.wanted_unmarked().succeeded_indexes = base::format_number_list(succeeded);
+  if (are_at_risk && job.wanted().succeeded_indexes != job.status.stored().succeeded_indexes) {
     parts_.jobs.mark(job, WriteUrgency::kUrgent);
+  }
+}
+
+void GangRunner::take_slots(JobRecord& job) {
+  job.take_slots({});
+  if (!job.wanted().allocation) return;
+  auto slots = pod_slots(job.identity(), *job.wanted().allocation,
+                         job.object->spec.pod_policy.value_or(kube::PodPolicy::kPerNode));
+  // An error leaves the gang without slots, and observe_gang treats such a gang as neither finished
+  // nor complete, so nothing is concluded from pods that cannot be assigned.
+  if (!slots.ok()) {
+    // The job keeps its allocation and has no pods. Only another version of the operator, or a
+    // hand, can have written such a status.
+    parts_.report.warn("allocation cannot be read",
+                       job_fields(job, {{"error", slots.error().message}}));
+    return;
+  }
+  const std::vector<kube::AdoptedPod>& adopted = job.object->spec.adopted;
+  if (!adopted.empty()) {  // a slot for each pod, and its name
+    slots->resize(std::min(slots->size(), adopted.size()));
+    for (std::size_t i = 0; i < slots->size(); ++i) (*slots)[i].name = adopted[i].name;
+  }
+  if (const auto completions = job.object->spec.completions) {
+    kube::JobStatus& wanted = job.wanted_unmarked();
+    Members members{*completions,
+                    {.succeeded = wanted.succeeded_indexes, .members = wanted.member_indexes},
+                    static_cast<int>(slots->size())};
+    name_slots(job.identity(), members, *slots);
+    // For a start that has just been decided; else as it is stored.
+    wanted.succeeded_indexes = members.succeeded_text();
+    wanted.member_indexes = members.members_text();
+    job.take_slots(std::move(*slots), std::move(members));
+  } else {
+    job.take_slots(std::move(*slots));
+    job.know_successes(parse_indexes(job.wanted().succeeded_indexes));
+  }
+  for (const std::string& node : job.start->nodes) parts_.nodes.enter(node, job.uid);
+  // The templates of pods that others have made are not known here.
+  GangNotes& notes = job.gang.edit();
+  notes.awaits_init = !kube::is_true(job.wanted().conditions, kube::kReady) &&
+                      (job.is_adopted() || job.pod_template->init_containers_count > 0);
+  // The pods of a start that is restored may be other ones than those that showed it.
+  notes.never_frozen = kube::is_true(job.wanted().conditions, kube::kNeverFrozen);
+}
+
+void GangRunner::end_otherwise(JobRecord& job) {
+  job.gang.edit().undo.reset();
+  pods_.end_again(job);
+}
+
+void GangRunner::restore_ending(JobRecord& job, const kube::JobEnding& ending) {
+  GangNotes& notes = job.gang.edit();
+  notes.end_message = job.wanted().message;
+  const bool is_failed = ending.reason == kube::kLaunchFailed;
+  if (is_failed || ending.reason == kube::kStartUndone) {
+    notes.undo = StartUndo{.hold = is_failed, .message = notes.end_message};
   }
 }
 
 // Also notes which have succeeded, since when which pods have failed, and when to look again.
 GangObservation GangRunner::look_at_pods(JobRecord& job) {
-  for (SlotPod& one : job.start.slot_pods) {
-    if (one.pod != nullptr && !one.seen) one.seen = parts_.now;
-    if (one.first_started && !one.seen_started) one.seen_started = parts_.now;
-    if (one.newest_start && one.has_started && !one.seen_running) one.seen_running = parts_.now;
-  }
-  GangView view{.slots = job.start.slots,
-                .pods = job.start.slot_pods,
-                .failing_since = &job.start.failing_since,
+  job.see_pods(parts_.now);
+  GangView view{.slots = job.start->slots,
+                .pods = job.start->slot_pods,
+                .failing_since = &job.gang->failing_since,
                 .settle = parts_.policy.parameters().settle,
                 // The next pods have yet to start.
-                .ready = is_ready(job) && !job.start.members,
-                .members = job.start.members ? &*job.start.members : nullptr,
+                .ready = is_ready(job) && !job.start->members,
+                .members = job.start->members ? &*job.start->members : nullptr,
                 .are_adopted = job.is_adopted()};
   const auto& success_policy = job.object->spec.lifecycle.success_policy;
   if (success_policy) view.success_policy = &*success_policy;
@@ -442,13 +491,13 @@ GangObservation GangRunner::look_at_pods(JobRecord& job) {
   // leader has no such memory and grants it once more.
   std::map<std::string, base::Instant> failing;
   for (const std::string& name : seen.failing) {
-    const auto since = job.start.failing_since.find(name);
-    failing[name] = since == job.start.failing_since.end() ? parts_.now : since->second;
+    const auto since = job.gang->failing_since.find(name);
+    failing[name] = since == job.gang->failing_since.end() ? parts_.now : since->second;
   }
   // Pods that have recovered are left out here, so their patience begins again.
-  job.start.failing_since = std::move(failing);
+  job.gang.edit().failing_since = std::move(failing);
   if (seen.look_again) parts_.jobs.set_timer(job, *seen.look_again);
-  if (seen.never_frozen && !job.start.never_frozen) leave_rotation(job, *seen.never_frozen);
+  if (seen.never_frozen && !job.gang->never_frozen) leave_rotation(job, *seen.never_frozen);
   if (!seen.awaits_init) list_in_timetables(job);
   show_what_it_waits_for(job, seen);
   return seen;
@@ -456,8 +505,8 @@ GangObservation GangRunner::look_at_pods(JobRecord& job) {
 
 // The job's pods may be frozen from here on: none waits for another in an init container.
 void GangRunner::list_in_timetables(JobRecord& job) {
-  if (!std::exchange(job.start.awaits_init, false)) return;
-  for (const std::string& node : job.start.nodes) {
+  if (!std::exchange(job.gang.edit().awaits_init, false)) return;
+  for (const std::string& node : job.start->nodes) {
     timetables_.list(node, [this](sched::JobId id) { return listed_job(parts_.jobs.find(id)); });
   }
 }
@@ -466,12 +515,12 @@ void GangRunner::list_in_timetables(JobRecord& job) {
 void GangRunner::show_what_it_waits_for(JobRecord& job, const GangObservation& seen) {
   const std::optional<base::Instant> starting = starting_since(job.wanted());
   // Why pods cannot be made is said already (PodWrites).
-  if (is_ready(job) || !seen.waits_for || !starting || job.start.failing_pods_told) return;
+  if (is_ready(job) || !seen.waits_for || !starting || job.launch->failing_pods_told) return;
   if (parts_.now < *starting + kWaitTold) {
     return parts_.jobs.set_timer(job, *starting + kWaitTold);
   }
   const auto index = static_cast<std::size_t>(*seen.waits_for);
-  const std::string why = why_waiting(job.start.slots[index], job.start.slot_pods[index]);
+  const std::string why = why_waiting(job.start->slots[index], job.start->slot_pods[index]);
   if (!parts_.jobs.set_condition(job, WriteUrgency::kInforms, kube::kReady,
                                  kube::ConditionStatus::kFalse, "Starting",
                                  "its pods are being started; " + why)) {
@@ -484,8 +533,8 @@ void GangRunner::show_what_it_waits_for(JobRecord& job, const GangObservation& s
 // frozen (architecture.md 4). The scheduler goes on giving it its turns; it runs in other turns
 // too.
 void GangRunner::leave_rotation(JobRecord& job, const std::string& why) {
-  job.start.never_frozen = true;
-  for (const std::string& node : job.start.nodes) timetables_.leave_out(node, job.uid);
+  job.gang.edit().never_frozen = true;
+  for (const std::string& node : job.start->nodes) timetables_.leave_out(node, job.uid);
   const std::string message = why +
                               ", which its template has not: a mutating webhook of the cluster "
                               "added it. The job's pods are never frozen; jobs that share their "
@@ -505,11 +554,11 @@ void GangRunner::leave_rotation(JobRecord& job, const std::string& why) {
 // does not find it stored sees by the pods that they are ready.
 void GangRunner::become_ready(JobRecord& job) {
   // This start has succeeded, so the back-off of refused ones begins again.
-  job.api_refusals = 0;
-  const auto& nodes = job.start.nodes;
+  job.api_refusals.edit() = 0;
+  const auto& nodes = job.start->nodes;
   const bool takes_turns = std::ranges::any_of(
       nodes, [this](const std::string& node) { return parts_.nodes.takes_turns(node); });
-  if (!takes_turns) job.start.late_readiness = parts_.now;
+  if (!takes_turns) job.gang.edit().late_readiness = parts_.now;
   // A controller, such as that of batch Jobs (ManagedJobs), says in its own object what it sees.
   const bool is_watched = kube::controller_of(job.object->metadata) != nullptr;
   const WriteUrgency how = takes_turns  ? WriteUrgency::kCommit
@@ -539,7 +588,7 @@ void GangRunner::end_by_itself(JobRecord& job, const GangEnd& end) {
   // Stored, because the pods that show it may be gone when a new leader finishes the ending.
   ending.exit_code = end.exit_code;
   ending.since = parts_.now;
-  job.start.end_message = end.message;
+  job.gang.edit().end_message = end.message;
   show_ending(job, ending, end.message);
   parts_.report.log("job ends", job_fields(job, {{"verdict", kube::to_string(ending.verdict)},
                                                  {"why", end.message}}));
@@ -586,11 +635,11 @@ void GangRunner::complete_early(JobRecord& job, const EarlySuccess& success) {
 // and that may not be requeued, fails.
 void GangRunner::undo_start(JobRecord& job, StartUndo undo) {
   // A pod without its gate can never be queued again.
-  if (job.is_adopted() && !job.pods.empty()) {
+  if (job.is_adopted() && !job.pods->empty()) {
     return end_by_itself(job, {.exit_code = 1, .launch_failed = true, .message = undo.message});
   }
   // The next pod of a gang that runs is refused: the gang is queued again, with what has succeeded.
-  if (is_ready(job) && job.start.members) {
+  if (is_ready(job) && job.start->members) {
     return end_by_itself(job, {.exit_code = 1, .lost_member = true, .message = undo.message});
   }
   // A hold would leave it waiting for a release, and the release would start it a second time,
@@ -603,9 +652,9 @@ void GangRunner::undo_start(JobRecord& job, StartUndo undo) {
   ending.reason = std::string{undo.hold ? kube::kLaunchFailed : kube::kStartUndone};
   ending.since = parts_.now;
   show_ending(job, ending, undo.message);
-  job.start.undo = std::move(undo);
-  parts_.report.warn("start undone", job_fields(job, {{"why", job.start.undo->message}}));
-  tell_event(parts_.report, job, true, "StartUndone", job.start.undo->message);
+  job.gang.edit().undo = std::move(undo);
+  parts_.report.warn("start undone", job_fields(job, {{"why", job.gang->undo->message}}));
+  tell_event(parts_.report, job, true, "StartUndone", job.gang->undo->message);
 }
 
 // All pods of the start are gone. After a refusal by the API server the job waits longer each time,
@@ -613,7 +662,7 @@ void GangRunner::undo_start(JobRecord& job, StartUndo undo) {
 void GangRunner::finish_undo(JobRecord& job) {
   // Taken out before the scheduler hears of it: its StateChange for this very job comes back while
   // tell() runs, and clears the start.
-  const StartUndo undo = *std::exchange(job.start.undo, std::nullopt);
+  const StartUndo undo = *std::exchange(job.gang.edit().undo, std::nullopt);
   sched::StartRefused refused{.job = job.id,
                               .avoid_nodes = undo.avoid_nodes,
                               .avoid_for = undo.avoid_for,
@@ -622,10 +671,10 @@ void GangRunner::finish_undo(JobRecord& job) {
   // 1 min, 2 min, 4 min … up to half an hour; quotas and webhooks are mended by people.
   if (undo.api_refused) {
     refused.avoid_for = std::min(
-        kApiBackoffFirst * (std::int64_t{1} << std::min(job.api_refusals, 10)), kApiBackoffMax);
-    ++job.api_refusals;
+        kApiBackoffFirst * (std::int64_t{1} << std::min(*job.api_refusals, 10)), kApiBackoffMax);
+    ++job.api_refusals.edit();
   }
-  job.last_end = undo.message;
+  job.gang.edit().end_message = undo.message;
   scheduler_.tell(refused);
 }
 

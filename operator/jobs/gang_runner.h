@@ -13,8 +13,8 @@
 
 namespace control {
 
-// Belongs to the loop's thread. Has no state but what it notes in a JobRecord: its start and what
-// its wanted status says of it.
+// Belongs to the loop's thread. Has no state but what it notes in a JobRecord: GangNotes, and what
+// its wanted status says of its start.
 class GangRunner {
  public:
   GangRunner(const JobParts& parts, SchedulerDriver& scheduler, TimetablePublisher& timetables,
@@ -23,6 +23,12 @@ class GangRunner {
 
   // REQUIRES: the job is allocated, and no commit point of it is outstanding. Cost: its pods.
   void run(JobRecord& job);
+  // Takes the pods and nodes of the job's present start, from the allocation that is to be stored.
+  void take_slots(JobRecord& job);
+  // The scheduler ends it for a reason of its own, whatever was under way.
+  void end_otherwise(JobRecord& job);
+  // Notes the ending of a job that a new leader has found.
+  void restore_ending(JobRecord& job, const kube::JobEnding& ending);
   // Removes all of the start: its pods go first, then the scheduler hears of it.
   void undo_start(JobRecord& job, StartUndo undo);
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/wellknown.h"
+#include "operator/testing/edit_owned.h"
 #include "operator/testing/job_parts_fixture.h"
 
 namespace control {
@@ -35,7 +36,7 @@ class GangRunnerTest : public JobPartsFixture {
   }
   // Removes the pods that were to go.
   static void pods_go(JobRecord& job) {
-    while (!job.pods.empty()) job.erase_pod(std::string{job.pods.begin()->first});
+    while (!job.pods->empty()) job.erase_pod(std::string{job.pods->begin()->first});
   }
 };
 
@@ -95,7 +96,7 @@ TEST_F(GangRunnerTest, ReadinessOfAJobThatAControllerHasMadeIsWrittenAsAState) {
 // So the two are one write.
 TEST_F(GangRunnerTest, AnEndDoesNotWaitForReadinessThatIsLate) {
   JobRecord& job = ready();
-  job.erase_pod(job.start.slots[1].name);
+  job.erase_pod(job.start->slots[1].name);
   gangs.run(job);
   ASSERT_TRUE(job.wanted().ending.has_value());
   EXPECT_EQ(says(job, kube::kReady), "True Settled");
@@ -115,7 +116,7 @@ TEST_F(GangRunnerTest, ReadinessIsNotLateWhereAJobMayHaveToBeStopped) {
 // no pod is left and no creation is under way, the job waits again.
 TEST_F(GangRunnerTest, AReadyGangThatLosesAPodIsRequeuedOnceAllOfItIsGone) {
   JobRecord& job = ready();
-  job.erase_pod(job.start.slots[1].name);
+  job.erase_pod(job.start->slots[1].name);
   gangs.run(job);
   EXPECT_EQ(events(), 1);
   EXPECT_EQ(job.wanted().ending->verdict, kube::EndingVerdict::kRequeue);
@@ -132,10 +133,10 @@ TEST_F(GangRunnerTest, AReadyGangThatLosesAPodIsRequeuedOnceAllOfItIsGone) {
   EXPECT_EQ(events(), 0) << "it is told once";
   pods_go(job);
   // A creation whose answer is still to come: the pod may exist already.
-  job.start.creating = {1};
+  edit(job.launch).creating = {1};
   gangs.run(job);
   EXPECT_EQ(events(), 0) << "the answer may bring a pod";
-  job.start.creating.clear();
+  edit(job.launch).creating.clear();
   gangs.run(job);
   EXPECT_EQ(events(), 1);
   EXPECT_EQ(job.wanted().state, kube::JobState::kPending);
@@ -251,10 +252,10 @@ TEST_F(GangRunnerTest, AStartThatANodeRefusesIsUndoneAndTriedElsewhere) {
   EXPECT_TRUE(job.status.is_uncommitted());
   pods_go(job);
   gangs.run(job);
-  EXPECT_FALSE(job.start.undo.has_value());
+  EXPECT_FALSE(job.gang->undo.has_value());
   EXPECT_EQ(job.wanted().state, kube::JobState::kPending);
-  EXPECT_EQ(job.api_refusals, 0);
-  EXPECT_EQ(job.last_end, "node n1 refused the pod: OutOfcpu");
+  EXPECT_EQ(*job.api_refusals, 0);
+  EXPECT_EQ(*job.last_end, "node n1 refused the pod: OutOfcpu");
   now += seconds{59};
   scheduler.wake();
   EXPECT_FALSE(job.is_allocated()) << "n1 is avoided for a minute, and n2 alone is too little";
@@ -367,7 +368,7 @@ TEST_F(GangRunnerTest, AContainerThatCannotStartHasAMinute) {
   EXPECT_FALSE(job.wanted().ending.has_value());
   show(job, pod_of(job, 0, now));
   gangs.run(job);
-  EXPECT_TRUE(job.start.failing_since.empty());
+  EXPECT_TRUE(job.gang->failing_since.empty());
   show(job, waits);
   gangs.run(job);
   now += kLaunchPatience - seconds{1};
@@ -386,7 +387,7 @@ TEST_F(GangRunnerTest, AGangThatCannotBeFrozenSaysSoOnce) {
   changed.spec.containers[0].liveness_probe = kube::RawJson{nlohmann::json{{"exec", {}}}};
   show(job, changed);
   gangs.run(job);
-  EXPECT_TRUE(job.start.never_frozen);
+  EXPECT_TRUE(job.gang->never_frozen);
   EXPECT_EQ(job.status.urgency(), WriteUrgency::kUrgent);
   EXPECT_EQ(says(job, kube::kNeverFrozen), "True ChangedByWebhook");
   EXPECT_EQ(told(), "NeverFrozen");
@@ -404,7 +405,7 @@ TEST_F(GangRunnerTest, RefusalsByTheApiServerBackOff) {
     gangs.run(job);
     // No pod was ever made, so the undoing is finished by the first look.
     ASSERT_EQ(job.wanted().state, kube::JobState::kPending);
-    EXPECT_EQ(job.last_end, "over the quota");
+    EXPECT_EQ(*job.last_end, "over the quota");
     now += wait - seconds{1};
     scheduler.wake();
     EXPECT_FALSE(job.is_allocated()) << wait.count();
@@ -414,7 +415,7 @@ TEST_F(GangRunnerTest, RefusalsByTheApiServerBackOff) {
   }
   show(job, pod_of(job, 0, now - minutes{1}));
   gangs.run(job);
-  EXPECT_EQ(job.api_refusals, 0) << "it runs";
+  EXPECT_EQ(*job.api_refusals, 0) << "it runs";
 }
 
 // The API server refuses a status with a longer message: the ending would never be stored, and all

@@ -23,7 +23,8 @@ bool says_it_all(const JobRecord& job) {
       status.urgency() == WriteUrgency::kClean && !status.is_in_flight() && status.exists();
   // The version matters: equal contents of an older version could be overtaken by a watch event
   // that is still to come.
-  return is_written && !job.judge_again && !job.start.launching && job.start.creating.empty() &&
+  return is_written && !*job.judge_again && !job.launch->launching &&
+         job.launch->creating.empty() &&
          job.object->metadata.resource_version == status.version() &&
          job.object->status == status.stored() && job.object->spec == job.basis();
 }
@@ -56,7 +57,7 @@ JobBook::Seen JobBook::observe(const Changes<kube::Job>& changes) {
         job->status.saw_gone();
         touch(uid);
         if (job->array) {
-          for (const auto& [number, task] : job->array->tasks) {
+          for (const auto& [number, task] : job->array->tasks()) {
             task->deleted = true;
             task->status.saw_gone();
             touch(task->uid);
@@ -88,18 +89,17 @@ void JobBook::on_job(const std::shared_ptr<const kube::Job>& object, Seen& seen)
   // Only a new generation must be judged: a change of metadata or status alone raises none.
   if (object->metadata.generation >= job.object->metadata.generation ||
       is_newer_version(object->metadata.resource_version, job.object->metadata.resource_version)) {
-    job.judge_again =
-        job.judge_again || object->metadata.generation != job.object->metadata.generation;
-    job.take_object(object);
+    if (object->metadata.generation != job.object->metadata.generation) judge_again(job);
+    take_object(job, object);
   }
   if (const auto facts = templates_.find(uid); facts != nullptr && facts != job.pod_template) {
     job.pod_template = facts;
-    job.judge_again = true;
+    judge_again(job);
   }
   touch(uid);
   if (job.array) {
-    for (const auto& [number, task] : job.array->tasks) {
-      task->take_object(job.object);
+    for (const auto& [number, task] : job.array->tasks()) {
+      take_object(*task, job.object);
       task->pod_template = job.pod_template;
       touch(task->uid);
     }
@@ -112,6 +112,12 @@ void JobBook::on_job(const std::shared_ptr<const kube::Job>& object, Seen& seen)
   // Another writer changed the status: the wanted one is written again.
   if (job.status.saw(*object)) mark(job, WriteUrgency::kUrgent);
   job.status.share(object);
+}
+
+// If the specs are equal, nothing of the object before is kept.
+void JobBook::take_object(JobRecord& job, const std::shared_ptr<const kube::Job>& newer) {
+  job.object = newer;
+  if (job.basis() == job.object->spec) accept(job);
 }
 
 // No pod has a start that is undone in its name, but users may have seen its number: it is used up.
@@ -130,11 +136,11 @@ bool JobBook::take_late(JobRecord& job, const kube::JobStatus& stored) {
   }
   for (const kube::ArrayTask& entry : stored.array->tasks) {
     if (!entry.starts) continue;
-    const auto task = job.array->tasks.find(entry.task);
-    if (task != job.array->tasks.end()) {
+    const auto task = job.array->tasks().find(entry.task);
+    if (task != job.array->tasks().end()) {
       use_up(*task->second, entry.starts);
     } else {
-      job.array->undone_starts[entry.task] = *entry.starts;
+      job.array->undone_starts.edit()[entry.task] = *entry.starts;
     }
   }
   return true;
@@ -170,12 +176,11 @@ void JobBook::on_new_job(const std::shared_ptr<const kube::Job>& object, Seen& s
 void JobBook::take_array(JobRecord& array) {
   const auto& stored = array.object->status.array;
   if (!stored) return;
-  array.array->outcomes = kube::TaskOutcomes{*stored};
-  array.array->exit_code = array.object->status.exit_code.value_or(0);
+  array.array->restore(*stored, array.object->status.exit_code.value_or(0));
   for (const kube::ArrayTask& entry : stored->tasks) {
     // One that has not started informs only: it waits with the rest.
     const bool is_new = entry.starts && entry.task >= 0 && entry.task < kube::kArrayTasksMax &&
-                        !array.array->tasks.contains(entry.task);
+                        !array.array->tasks().contains(entry.task);
     if (is_new) make_task(array, entry.task, &entry);
   }
   for (const kube::DependencyStatus& term : array.object->status.dependency) {
@@ -187,8 +192,8 @@ void JobBook::take_array(JobRecord& array) {
 // The tasks wait in vain, which the rest of their array does not.
 void JobBook::take_waiting(JobRecord& array, const std::vector<int>& tasks) {
   for (const int number : tasks) {
-    const bool waits = array.array->outcomes.of(number) == kube::TaskOutcome::kNone &&
-                       !array.array->tasks.contains(number);
+    const bool waits = array.array->outcomes().of(number) == kube::TaskOutcome::kNone &&
+                       !array.array->tasks().contains(number);
     if (!waits) continue;
     const kube::ArrayTask entry{.task = number, .state = kube::JobState::kPending};
     make_task(array, number, &entry);
@@ -198,20 +203,20 @@ void JobBook::take_waiting(JobRecord& array, const std::vector<int>& tasks) {
 JobRecord& JobBook::make_task(JobRecord& array, int number, const kube::ArrayTask* stored) {
   const std::string key = record_key(array.uid, number);
   std::unique_ptr<JobRecord>& slot = jobs_[key];
-  slot = std::make_unique<JobRecord>();
+  // The array is judged, and speaks for it.
+  slot = std::make_unique<JobRecord>(
+      WishNotes{.submitted = array.wishes->submitted,
+                .request = with_terms_of(array.wishes->request, request_of_task(array, number))});
   JobRecord& task = *slot;
+  task.judge_again.edit() = false;
   task.arrival = array.arrival;
   task.key = array.key;
   task.uid = key;
   task.task = number;
   task.object = array.object;
-  task.accepted = array.accepted;
+  accept(task, *array.accepted);
   task.pod_template = array.pod_template;
-  task.judge_again = false;  // its array is judged
   task.deleted = array.deleted;
-  task.submitted = array.submitted;
-  task.request = array.request;
-  take_terms(task, request_of_task(array, number));
   kube::Job object;
   object.metadata = array.object->metadata;
   if (stored != nullptr) object.status = kube::task_status(*stored, array.object->status);
@@ -222,7 +227,7 @@ JobRecord& JobBook::make_task(JobRecord& array, int number, const kube::ArrayTas
     wanted.job_id.reset();
     wanted.state = kube::JobState::kPending;
     wanted.observed = kube::JobObserved{};
-    if (const auto undone = array.array->undone_starts.extract(number)) {
+    if (const auto undone = array.array->undone_starts.edit().extract(number)) {
       wanted.starts = undone.mapped();
     }
     if (array.deleted) task.status.saw_gone();
@@ -247,7 +252,7 @@ JobRecord& JobBook::make_record(const std::shared_ptr<const kube::Job>& object,
   slot->object = object;
   // The spec that was accepted last. For a job that is only known from its object it is the present
   // one.
-  slot->accepted = object;
+  accept(*slot);
   slot->pod_template = templates_.find(uid);
   if (slot->pod_template == nullptr) slot->pod_template = std::make_shared<const TemplateFacts>();
   slot->status = JobMirror{*object};
@@ -277,17 +282,10 @@ bool JobBook::put_pod(const kube::ObjectKey& key, const PodPlace& place) {
          is_finished(*place.pod);
 }
 
-void JobBook::erase_pod(const kube::ObjectKey& key, const PodPlace& place, const kube::Pod* next) {
+void JobBook::erase_pod(const kube::ObjectKey& key, const PodPlace& place) {
   JobRecord* job = peek(place.job_uid);
   // The array may wait for it to be gone.
   if (job == nullptr) return touch(uid_in(place.job_uid));
-  // A pod that was made again under its name has another UID: the old one is gone.
-  const auto known = job->pods.find(key.name);
-  if (known != job->pods.end() &&
-      (next == nullptr || known->second->metadata.uid != next->metadata.uid)) {
-    // Otherwise the set would grow by one UID for each pod that the job ever had.
-    job->deleting.erase(known->second->metadata.uid);
-  }
   job->erase_pod(key.name);
   touch(job->uid);
 }
@@ -341,7 +339,7 @@ void JobBook::set_id(JobRecord& job, sched::JobId id) {
   end_wait_for(job.key);
   // For an array that another job's number was taken from (a new leader numbers it again).
   if (!job.array) return;
-  for (const auto& [number, task] : job.array->tasks) {
+  for (const auto& [number, task] : job.array->tasks()) {
     set_id(*task, sched::JobId::of_task(id, number));
   }
 }
@@ -362,7 +360,7 @@ void JobBook::end_wait_for(const kube::ObjectKey& key) {
   for (const std::string& uid : waiting) {
     JobRecord* job = peek(uid);
     if (job == nullptr) continue;
-    job->judge_again = true;
+    judge_again(*job);
     touch(uid);
   }
 }
@@ -395,10 +393,10 @@ std::optional<JobBook::Outcome> JobBook::outcome_of_task(sched::JobId id) const 
   if (const JobRecord* array = peek(id.array())) {
     if (!array->array) return std::nullopt;
     const ArrayRecord& record = *array->array;
-    if (auto ended = outcome_in(array->key.ns, record.outcomes)) return ended;
+    if (auto ended = outcome_in(array->key.ns, record.outcomes())) return ended;
     // An array that has ended has no other tasks. Which there are is not known of one that was
     // never accepted.
-    const bool is_one = record.all.empty() || record.all.contains(*task);
+    const bool is_one = record.wishes->all.empty() || record.wishes->all.contains(*task);
     if (array->is_final() || !is_one) return std::nullopt;
     return Outcome{array->key.ns, sched::JobState::kPending, std::nullopt};
   }
@@ -423,7 +421,7 @@ std::optional<JobBook::Outcome> JobBook::outcome_of(sched::JobId id) const {
 
 kube::TaskOutcomes JobBook::outcomes_of(sched::JobId array) const {
   if (const JobRecord* record = peek(array)) {
-    return record->array ? record->array->outcomes : kube::TaskOutcomes{};
+    return record->array ? record->array->outcomes() : kube::TaskOutcomes{};
   }
   const auto finished = finished_by_id_.find(array);
   if (finished == finished_by_id_.end()) return {};
@@ -508,9 +506,9 @@ JobRecord* JobBook::take_out(const std::string& uid) {
   finished_.erase(found);
   JobRecord& job = make_record(finished.object, finished.arrival, finished.id);
   // The spec was judged before the record was put away (says_it_all).
-  job.judge_again = false;
+  job.judge_again.edit() = false;
   if (job.array && job.object->status.array) {
-    job.array->outcomes = kube::TaskOutcomes{*job.object->status.array};
+    job.array->restore(*job.object->status.array, job.object->status.exit_code.value_or(0));
   }
   take_pods(job);
   touch(uid);

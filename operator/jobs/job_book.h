@@ -52,8 +52,7 @@ class JobBook {
   // Returns false if the pod is an orphan: its job is not known, or has ended, which the pod has
   // not. REQUIRES: it says that it is of a job.
   bool put_pod(const kube::ObjectKey& key, const PodPlace& place);
-  // `next`: the pod that takes its place under that name; null: none.
-  void erase_pod(const kube::ObjectKey& key, const PodPlace& place, const kube::Pod* next);
+  void erase_pod(const kube::ObjectKey& key, const PodPlace& place);
 
   // --- records; a pointer is valid until the record is put away or forgotten ---
   // Null: not known. One that was put away is taken out, and is touched.
@@ -106,6 +105,15 @@ class JobBook {
   // Has it looked at again in this step.
   void touch(const std::string& uid) { touched_.insert(uid); }
   void touch_all();
+  // Has its spec judged when it is looked at next (Wishes). The second returns whether that is so,
+  // and takes it back.
+  void judge_again(JobRecord& job) { job.judge_again.edit() = true; }
+  bool take_judge_again(JobRecord& job) { return std::exchange(job.judge_again.edit(), false); }
+  // Notes the spec that is in force from now on: that of its object, or another one.
+  void accept(JobRecord& job) { accept(job, job.object); }
+  void accept(JobRecord& job, std::shared_ptr<const kube::Job> basis) {
+    job.accepted.edit() = std::move(basis);
+  }
   // Changes the wanted status, `change(status)`, and marks it.
   template <typename Change>
   void change(JobRecord& job, WriteUrgency how, Change change) {
@@ -161,6 +169,7 @@ class JobBook {
   std::optional<Outcome> outcome_of_task(sched::JobId id) const;
   void take_array(JobRecord& array);
   void take_waiting(JobRecord& array, const std::vector<int>& tasks);
+  void take_object(JobRecord& job, const std::shared_ptr<const kube::Job>& newer);
   JobRecord* take_out(const std::string& uid);
   void take_pods(JobRecord& job);
   void keep_finished(const std::shared_ptr<const kube::Job>& object, std::int64_t arrival,

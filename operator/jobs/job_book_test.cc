@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/wellknown.h"
+#include "operator/testing/edit_owned.h"
 
 namespace control {
 namespace {
@@ -264,7 +265,7 @@ TEST_F(JobBookTest, OfAJobThatHasEndedOnlyTheObjectIsKept) {
   EXPECT_EQ(book.put_away_count(), 1);
   JobRecord* job = book.find("uid-done");
   ASSERT_NE(job, nullptr);
-  EXPECT_EQ(job->pods.size(), 1U);
+  EXPECT_EQ(job->pods->size(), 1U);
   EXPECT_EQ(book.put_away_count(), 0);
   EXPECT_EQ(book.take_touched().size(), 1U);
   book.end(*job);
@@ -284,14 +285,14 @@ TEST_F(JobBookTest, AJobWithSomethingLeftToSayIsNotPutAway) {
          job.status.begin(now);
        }},
       {"deleted", [](JobRecord& job) { job.status.saw_gone(); }},
-      {"unjudged", [](JobRecord& job) { job.judge_again = true; }},
-      {"template under way", [](JobRecord& job) { job.start.launching = true; }},
-      {"pods under way", [](JobRecord& job) { job.start.creating = {0}; }},
+      {"unjudged", [&](JobRecord& job) { book.judge_again(job); }},
+      {"template under way", [](JobRecord& job) { edit(job.launch).launching = true; }},
+      {"pods under way", [](JobRecord& job) { edit(job.launch).creating = {0}; }},
       {"spec refused",
-       [](JobRecord& job) {
+       [&](JobRecord& job) {
          kube::Job before = *job.object;
          before.spec.partitions = {"before"};
-         job.accepted = std::make_shared<const kube::Job>(before);
+         book.accept(job, std::make_shared<const kube::Job>(before));
        }},
       // The watch lags behind the answer to a write: what it shows is not yet what is stored.
       {"older version seen",
@@ -336,27 +337,27 @@ TEST_F(JobBookTest, OnlyANewerSpecIsJudged) {
   first.metadata.generation = 2;
   see({first});
   JobRecord& job = *book.find("uid-one");
-  job.judge_again = false;
+  (void)book.take_judge_again(job);
   (void)book.take_touched();
   kube::Job older = job_object("one", "1");
   older.spec.partitions = {"older"};
   see({older});
   EXPECT_TRUE(job.object->spec.partitions.empty());
-  EXPECT_FALSE(job.judge_again);
+  EXPECT_FALSE(*job.judge_again);
   kube::Job newer = job_object("one", "3");
   newer.metadata.generation = 3;
   newer.spec.partitions = {"newer"};
   see({newer});
   EXPECT_EQ(job.object->spec.partitions, std::vector<std::string>{"newer"});
-  EXPECT_TRUE(job.judge_again);
+  EXPECT_TRUE(*job.judge_again);
   EXPECT_EQ(book.take_touched(), std::vector<std::string>{"uid-one"});
   // A restore of etcd has taken the edit back.
-  job.judge_again = false;
+  (void)book.take_judge_again(job);
   kube::Job restored = job_object("one", "4");
   restored.metadata.generation = 2;
   see({restored});
   EXPECT_TRUE(job.object->spec.partitions.empty());
-  EXPECT_TRUE(job.judge_again);
+  EXPECT_TRUE(*job.judge_again);
 }
 
 // The informer has a change of its template, which no job may change. The Job's own
@@ -366,17 +367,15 @@ TEST_F(JobBookTest, ATemplateThatChangedIsJudged) {
   see({job_object("one", "1")});
   JobRecord& job = *book.find("uid-one");
   ASSERT_EQ(job.pod_template, templates.find("uid-one"));
-  job.judge_again = false;
+  (void)book.take_judge_again(job);
   see({job_object("one", "2")});
-  EXPECT_FALSE(job.judge_again);
+  EXPECT_FALSE(*job.judge_again);
   templates.learn("uid-one", kube::RawJson{nlohmann::json{{"spec", 2}}});
   see({job_object("one", "3")});
-  EXPECT_TRUE(job.judge_again);
+  EXPECT_TRUE(*job.judge_again);
   EXPECT_EQ(job.pod_template, templates.find("uid-one"));
 }
 
-// A deletion that is under way is remembered by the pod's UID, so that it is not asked for twice;
-// another pod under the same name is one that was not asked to end.
 TEST_F(JobBookTest, APodOfItsJobIsIndexedAndTouchesIt) {
   see({job_object("one", "1")});
   (void)book.take_touched();
@@ -387,20 +386,11 @@ TEST_F(JobBookTest, APodOfItsJobIsIndexedAndTouchesIt) {
   const PodPlace place{.node = "n1", .job_uid = "uid-one", .pod = shown};
   EXPECT_FALSE(book.put_pod({"team-b", "one-0"}, place)) << "of another namespace";
   EXPECT_TRUE(book.put_pod({"team-a", "one-0"}, place));
-  EXPECT_EQ(job.pods.size(), 1U);
+  EXPECT_EQ(job.pods->size(), 1U);
   EXPECT_EQ(book.take_touched(), std::vector<std::string>{"uid-one"});
-  // Changed: it is the same pod, and its deletion is still under way.
-  job.deleting = {"first"};
-  book.erase_pod({"team-a", "one-0"}, place, &pod);
-  EXPECT_TRUE(job.pods.empty());
-  EXPECT_EQ(job.deleting.size(), 1U);
+  book.erase_pod({"team-a", "one-0"}, place);
+  EXPECT_TRUE(job.pods->empty());
   EXPECT_EQ(book.take_touched(), std::vector<std::string>{"uid-one"});
-  // Made again under its name: the first one is gone.
-  EXPECT_TRUE(book.put_pod({"team-a", "one-0"}, place));
-  kube::Pod again;
-  again.metadata.uid = "second";
-  book.erase_pod({"team-a", "one-0"}, place, &again);
-  EXPECT_TRUE(job.deleting.empty());
 }
 
 // A pod of another namespace that names this UID as its owner lies: owner references do not cross
@@ -483,8 +473,8 @@ TEST_F(JobBookTest, ATaskThatStartsTakesThePodsThatHaveItsNames) {
     EXPECT_TRUE(book.put_pod(kube::key_of(pod->metadata), *change.after));
   }
   const JobRecord& task = book.make_task(record, 1, nullptr);
-  ASSERT_EQ(task.pods.size(), 1U);
-  EXPECT_EQ(task.pods.begin()->first, "sweep-1-abcde-0");
+  ASSERT_EQ(task.pods->size(), 1U);
+  EXPECT_EQ(task.pods->begin()->first, "sweep-1-abcde-0");
 }
 
 // The caller then keeps its node free of jobs, since the pod is in no gang's turn.

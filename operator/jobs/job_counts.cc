@@ -4,7 +4,7 @@ namespace control {
 
 // Returns where the job is counted; nullopt if it is counted nowhere.
 std::optional<JobCounts::Place> JobCounts::place_of(const JobRecord& job) {
-  if (!job.submitted || job.is_final() || job.deleted) return std::nullopt;
+  if (!job.wishes->submitted || job.is_final() || job.deleted) return std::nullopt;
   // An array counts as one that waits while tasks of it do; those with records count as jobs.
   if (job.array && !job.array->has_rest()) return std::nullopt;
   const std::string& names = job.wanted().partition;
@@ -13,7 +13,7 @@ std::optional<JobCounts::Place> JobCounts::place_of(const JobRecord& job) {
                                                                        : Kind::kRunning;
   // A waiting job names all its partitions; it is counted in the first, so that the sum is the
   // number of jobs.
-  return Place{kind, names.substr(0, names.find(',')), job.request->qos};
+  return Place{kind, names.substr(0, names.find(',')), job.request().qos};
 }
 
 void JobCounts::observe_job(const JobRecord& job) {

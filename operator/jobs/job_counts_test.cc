@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "operator/testing/edit_owned.h"
+
 namespace control {
 namespace {
 
@@ -10,10 +12,10 @@ namespace {
 JobRecord job_in(const std::string& uid, kube::JobState state, const std::string& partition) {
   JobRecord job;
   job.uid = uid;
-  job.submitted = true;
+  edit(job.wishes).submitted = true;
   auto request = std::make_shared<sched::JobRequest>();
   request->qos = "normal";
-  job.request = std::move(request);
+  edit(job.wishes).request = std::move(request);
   job.wanted_unmarked().state = state;
   job.wanted_unmarked().partition = partition;
   if (state != kube::JobState::kPending) job.wanted_unmarked().allocation.emplace();
@@ -59,10 +61,10 @@ TEST(JobCounts, LeaveOutWhatIsDeletedOrNotAccepted) {
   job.deleted = true;
   counts.observe_job(job);
   EXPECT_EQ(counts.all(), kube::PartitionJobCounts{});
-  job.deleted = job.submitted = false;
+  job.deleted = edit(job.wishes).submitted = false;
   counts.observe_job(job);
   EXPECT_EQ(counts.all(), kube::PartitionJobCounts{});
-  job.submitted = true;
+  edit(job.wishes).submitted = true;
   counts.observe_job(job);
   counts.drop_job("a");
   counts.drop_job("a");

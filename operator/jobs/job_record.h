@@ -1,9 +1,12 @@
-// The record of one Job object (one UID), or of a task of an array. Data that JobBook keeps; which
-// part of jobs/ notes what is said beside it. The wanted status is changed by JobBook::change,
-// which marks it.
+// The record of one Job object (one UID), or of a task of an array: data that JobBook keeps. Each
+// field has one owner, the part that alone writes it; all others read it, and ask the owner for a
+// change. Owned<T, Owner> lets the compiler see to that. Fields that are not Owned are JobBook's.
+// The wanted status is changed by JobBook::change, which marks it.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
@@ -11,6 +14,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "api/array_status.h"
@@ -46,18 +50,67 @@ struct PodsToCreate {
   std::deque<int> slots;  // their indexes
 };
 
-// Everything that belongs to one start of a job: it is forgotten as a whole.
-struct GangStart {
+class Decisions;
+class GangRunner;
+class JobBook;
+class PodWrites;
+class StatusPublisher;
+class TaskEnds;
+class Wishes;
+struct JobRecord;
+
+// A value that its Owner alone writes, and each part reads.
+template <typename T, typename Owner>
+class Owned {
+ public:
+  Owned() = default;
+  explicit Owned(T value) : value_{std::move(value)} {}
+  Owned(const Owned&) = default;
+  Owned(Owned&&) noexcept = default;
+  ~Owned() = default;
+
+  const T& operator*() const { return value_; }
+  const T* operator->() const { return &value_; }
+
+ private:
+  friend Owner;
+  friend struct JobRecord;  // clear_start()
+  friend struct OwnedInTests;
+  Owned& operator=(Owned&&) noexcept = default;
+  T& edit() { return value_; }
+
+  T value_{};
+};
+
+// The pods of one start of a job.
+struct StartPods {
   std::vector<PodSlot> slots;      // of status.wanted.allocation
   std::vector<SlotPod> slot_pods;  // the pod of each
   std::optional<Members> members;  // of a job with spec.completions
+  std::vector<std::string> nodes;  // of the slots, each once
   // The number of successful pods that is stored, or will be with the next status. The object of
   // one that is not stored yet is gone, and this number alone counts it.
   std::size_t successes_noted = 0;
   bool success_at_risk = false;
-  std::vector<std::string> nodes;     // of the slots, each once
+};
+
+// Notes of GangRunner about a start.
+struct GangNotes {
   std::set<std::string> clean_nodes;  // while it ends: those that the scheduler knows
-  bool launching = false;             // its template is being read
+  std::map<std::string, base::Instant> failing_since;
+  // Since when it is ready, where no job has to be stopped for another: readiness_is_late.
+  std::optional<base::Instant> late_readiness;
+  bool never_frozen = false;  // no timetable lists its pods (condition NeverFrozen)
+  // It is not ready, and its pods may wait in init containers for each other: no timetable lists
+  // them, so that none is frozen (architecture.md 2).
+  bool awaits_init = false;
+  base::Rare<StartUndo> undo;
+  std::string end_message;  // of an end by itself, or of a start that is undone: what was seen
+};
+
+// Notes of PodWrites about a start: writes that are under way, or wait for room.
+struct LaunchNotes {
+  bool launching = false;  // its template is being read
   // As the answer to the start's commit, or a read, has it, until its pods are made; empty: it has
   // to be read.
   kube::RawJson launch_template;
@@ -78,19 +131,19 @@ struct GangStart {
   std::string service_problem;  // as reported last
   bool has_step_secret = false;
   Attempts secret_tries{{.first = std::chrono::milliseconds{200}, .max = std::chrono::minutes{1}}};
-  std::map<std::string, base::Instant> failing_since;
-  // Since when it is ready, where no job has to be stopped for another: readiness_is_late.
-  std::optional<base::Instant> late_readiness;
-  bool never_frozen = false;  // no timetable lists its pods (condition NeverFrozen)
-  // It is not ready, and its pods may wait in init containers for each other: no timetable lists
-  // them, so that none is frozen (architecture.md 2).
-  bool awaits_init = false;
-  // Since when its user has asked for a suspension that waits for agents of its nodes.
-  std::optional<base::Instant> suspension_waits;
-  base::Rare<StartUndo> undo;
-  std::string end_message;  // of an end by itself: what was seen
-  // The ending of this job waits until that one's commit (a claim, or its readiness) is stored.
-  std::optional<sched::JobId> commit_after;
+};
+
+// Notes of Wishes: what the scheduler got of a job.
+struct WishNotes {
+  bool submitted = false;
+  // Never null. Where they are equal it is the scheduler's own, and tasks have that of their array.
+  std::shared_ptr<const sched::JobRequest> request = no_request();
+  bool told_suspend = false;
+  bool told_cancel = false;
+  bool judge_when_free = false;  // what it is judged against changed while it had nodes
+  std::string pod_warning;  // why the API server would refuse its pods, as tried while it waited
+
+  static std::shared_ptr<const sched::JobRequest> no_request();
 };
 
 // Keeps the status of a Job. JobBook alone marks it, since it has the list of what is marked.
@@ -104,79 +157,115 @@ class JobMirror : public StatusMirror<kube::Job> {
   using StatusMirror<kube::Job>::mark;
 };
 
-struct JobRecord;
-
-// The part of an array beside what each job has: the fates of its tasks. Those that have started,
-// or that the scheduler treats apart from the rest, have records of their own.
-struct ArrayRecord {
+// Wishes for single tasks of an array, and the scheduler's knowledge of them: Wishes.
+struct ArrayWishes {
   sched::TaskSet all;
-  // For tasks that have ended, as it is stored or under way.
-  kube::TaskOutcomes outcomes;
-  std::map<int, JobRecord*> tasks;  // by number
-  // How often tasks without records have started, as users may have seen: JobBook::take_late.
-  std::map<int, std::int64_t> undone_starts;
-  int exit_code = 0;  // the highest of those that have ended
-  // Set when no task waits any longer: the rest was canceled, or has ended otherwise, as this.
-  std::optional<kube::TaskOutcome> rest_ended;
-  // With records: tasks of stored ends, each with the version that told its end first: TaskEnds.
-  std::map<int, std::int64_t> ends_told;
-  // With a throttle: jobs for which tasks end by preemption. What starts in their place is written
-  // after the commits of these. Decisions adds to it, StatusPublisher takes away.
-  std::set<sched::JobId> ends_for;
-  // The tasks that the write under way is about, by key, with what it says of each:
-  // StatusPublisher.
-  std::map<std::string, kube::JobStatus> in_flight;
-  // After a write of its status: until when it is not written again, unless `points` starts and
-  // ends are to be written, and from when on what only informs: StatusPublisher.
-  struct Rest {
-    base::Instant until{};
-    base::Instant informs_at{};
-    std::size_t points = 0;
-  };
-  Rest rest;
-  // spec.control.tasks as it is in this generation of the spec, and the scheduler's knowledge of
-  // single tasks: Wishes.
-  struct Wish {
-    sched::TaskSet tasks;
-    kube::TaskControl wish;
-  };
-  std::vector<Wish> wishes;
-  std::int64_t wishes_generation = -1;
-  // The array has become illegal: what of it waits is held until it is mended (Wishes).
+  // The array has become illegal: what of it waits is held until it is mended.
   bool waits_for_mend = false;
   std::map<int, bool> told_holds;
   std::set<int> told_cancels;
   // For tasks whose terms differ from those of the array.
   std::map<int, sched::TaskTerms> told_terms;
   std::int64_t told_generation = -1;
-  // Pods of tasks that have ended, which are kept for their logs, the oldest first, each until it
-  // is gone.
-  struct KeptPod {
-    std::string name, uid;
-  };
-  std::deque<KeptPod> failed_pods, good_pods;
+};
 
-  void add_task(int number, JobRecord& task) {
-    if (tasks.insert_or_assign(number, &task).second && is_open(number)) ++open_records;
-  }
-  void erase_task(int number) {
-    if (tasks.erase(number) > 0 && is_open(number)) --open_records;
-  }
-  void note_outcome(int number, kube::TaskOutcome outcome) {
-    if (is_open(number) && tasks.contains(number)) --open_records;
-    outcomes.set(number, outcome);
-  }
-  bool has_begun() const { return !tasks.empty() || outcomes.ended() > 0; }
-  // Returns true if some of its tasks have neither ended nor a record.
-  bool has_rest() const { return !rest_ended && outcomes.ended() + open_records < all.size(); }
-  // Returns true if there is a task of this number that has not ended.
-  bool is_open(int number) const { return outcomes.of(number) == kube::TaskOutcome::kNone; }
+// spec.control.tasks of an array, read once for each generation of the spec.
+class TaskControls {
+ public:
+  struct Entry {
+    sched::TaskSet tasks;
+    kube::TaskControl wish;
+  };
+  const std::vector<Entry>& of(const kube::Job& array);
 
  private:
-  int open_records = 0;  // of tasks that have not ended
+  std::vector<Entry> entries_;
+  std::int64_t generation_ = -1;
+};
+
+// The write of an array's status: StatusPublisher.
+struct ArrayWrite {
+  // The tasks that the write under way is about, by key, with what it says of each.
+  std::map<std::string, kube::JobStatus> in_flight;
+  // After a write of its status: until when it is not written again, unless `points` starts and
+  // ends are to be written, and from when on what only informs.
+  struct Rest {
+    base::Instant until{};
+    base::Instant informs_at{};
+    std::size_t points = 0;
+  };
+  Rest rest;
+};
+
+// Pods of tasks of an array that have ended, which are kept for their logs, the oldest first, each
+// until it is gone: PodWrites.
+struct KeptPods {
+  struct Pod {
+    std::string name, uid;
+  };
+  std::deque<Pod> failed, good;
+};
+
+// The part of an array beside what each job has: the fates of its tasks. Those that have started,
+// or that the scheduler treats apart from the rest, have records of their own.
+class ArrayRecord {
+ public:
+  // The record's own, by these functions: JobBook adds tasks, StatusPublisher notes ends.
+  const std::map<int, JobRecord*>& tasks() const { return tasks_; }  // by number
+  // For tasks that have ended, as it is stored or under way.
+  const kube::TaskOutcomes& outcomes() const { return outcomes_; }
+  int exit_code() const { return exit_code_; }  // the highest of those that have ended
+  void add_task(int number, JobRecord& task) {
+    if (tasks_.insert_or_assign(number, &task).second && is_open(number)) ++open_records_;
+  }
+  void erase_task(int number) {
+    if (tasks_.erase(number) > 0 && is_open(number)) --open_records_;
+  }
+  void note_end(int number, kube::TaskOutcome outcome, int exit_code = 0) {
+    if (is_open(number) && tasks_.contains(number)) --open_records_;
+    outcomes_.set(number, outcome);
+    exit_code_ = std::max(exit_code_, exit_code);
+  }
+  // REQUIRES: it has no tasks yet.
+  void restore(const kube::ArrayStatus& stored, int exit_code) {
+    outcomes_ = kube::TaskOutcomes{stored};
+    exit_code_ = exit_code;
+  }
+  bool has_begun() const { return !tasks_.empty() || outcomes_.ended() > 0; }
+  // Returns true if some of its tasks have neither ended nor a record.
+  bool has_rest() const {
+    return !*rest_ended && outcomes_.ended() + open_records_ < wishes->all.size();
+  }
+  // Returns true if there is a task of this number that has not ended.
+  bool is_open(int number) const { return outcomes_.of(number) == kube::TaskOutcome::kNone; }
+
+  Owned<ArrayWishes, Wishes> wishes;
+  TaskControls controls;
+  Owned<ArrayWrite, StatusPublisher> write;
+  Owned<KeptPods, PodWrites> kept_pods;
+  // How often tasks without records have started, as users may have seen: JobBook::take_late.
+  Owned<std::map<int, std::int64_t>, JobBook> undone_starts;
+  // Set when no task waits any longer: the rest was canceled, or has ended otherwise, as this.
+  Owned<std::optional<kube::TaskOutcome>, Decisions> rest_ended;
+  // With records: tasks of stored ends, each with the version that told its end first.
+  Owned<std::map<int, std::int64_t>, TaskEnds> ends_told;
+  // With a throttle: jobs for which tasks end by preemption. What starts in their place is written
+  // after the commits of these.
+  Owned<std::set<sched::JobId>, StatusPublisher> ends_for;
+
+ private:
+  std::map<int, JobRecord*> tasks_;
+  kube::TaskOutcomes outcomes_;
+  int exit_code_ = 0;
+  int open_records_ = 0;  // of tasks that have not ended
 };
 
 struct JobRecord {
+  JobRecord() = default;
+  // With these notes to begin with.
+  explicit JobRecord(WishNotes notes) : wishes{std::move(notes)} {}
+
+  // --- the job: JobBook ---
   kube::ObjectKey key;
   // The object's UID; for a task of an array, with its number (record_key).
   std::string uid;
@@ -188,58 +277,65 @@ struct JobRecord {
   std::shared_ptr<const TemplateFacts> pod_template;
   bool deleted = false;  // the object is gone; the record stays until its pods are
   JobMirror status;
-
-  // --- what the scheduler got, and from which spec: Wishes ---
-  bool submitted = false;
-  // Never null. Where they are equal it is the scheduler's own, and tasks have that of their array.
-  std::shared_ptr<const sched::JobRequest> request = no_request();
-  // With the spec that was accepted last, to tell what changed: `object`, if that has the same.
-  std::shared_ptr<const kube::Job> accepted;
-  bool told_suspend = false;
-  bool told_cancel = false;
-  // Jobs that it waits for no more, or that have just got the numbers that its terms name; nothing
-  // is written of it before that is stored of them. Decisions and Wishes add to it, StatusPublisher
-  // takes away.
-  std::set<sched::JobId> commit_after_ends;
-  bool judge_again = true;       // its spec, or what it is judged against, changed
-  bool judge_when_free = false;  // what it is judged against changed while it had nodes
-  int api_refusals = 0;          // in a row, of its pods, by the API server
-  // Why its last start was undone, or ended by itself; told until the next.
-  std::string last_end;
-  std::string pod_warning;  // why the API server would refuse its pods, as tried while it waited
-
-  // --- its present start and its pods: Decisions, GangRunner, PodWrites ---
-  GangStart start;
-  // Pods of all starts, by name; those that no slot of this start has.
-  std::map<std::string, std::shared_ptr<const kube::Pod>> pods;
-  std::set<std::string> stale_pods;
-  std::set<std::string> deleting;  // pods that we deleted, by UID
-
   base::Instant timer{base::kNever};  // when to look again without a change
+  // With the spec that was accepted last, to tell what changed: `object`, if that has the same.
+  Owned<std::shared_ptr<const kube::Job>, JobBook> accepted;
+  Owned<bool, JobBook> judge_again{true};  // its spec, or what it is judged against, changed
 
-  // These functions keep in step: start.slots, start.slot_pods, start.nodes, start.members, pods,
-  // stale_pods. Cost: log(pods) each, but take_slots and clear_start, which look at all.
+  // --- the job, as others have it ---
+  Owned<WishNotes, Wishes> wishes;
+  // Jobs that it waits for no more, or that have just got the numbers that its terms name; nothing
+  // is written of it before that is stored of them.
+  Owned<std::set<sched::JobId>, StatusPublisher> commit_after_ends;
+  // Why its last start was undone, or ended by itself; told until the next.
+  Owned<std::string, Decisions> last_end;
+  Owned<int, GangRunner> api_refusals;               // in a row, of its pods, by the API server
+  Owned<std::set<std::string>, PodWrites> deleting;  // pods that we deleted, by UID
+
+  // --- its present start: clear_start() forgets these, whosever they are ---
+  Owned<StartPods, JobRecord> start;
+  Owned<GangNotes, GangRunner> gang;
+  Owned<LaunchNotes, PodWrites> launch;
+  // Since when its user has asked for a suspension that waits for agents of its nodes.
+  Owned<std::optional<base::Instant>, Wishes> suspension_waits;
+  // The ending of this job waits until that one's commit (a claim, or its readiness) is stored.
+  Owned<std::optional<sched::JobId>, StatusPublisher> commit_after;
+
+  // --- its pods ---
+  // Pods of all starts, by name; those that no slot of this start has.
+  Owned<std::map<std::string, std::shared_ptr<const kube::Pod>>, JobRecord> pods;
+  Owned<std::set<std::string>, JobRecord> stale_pods;
+
+  // These functions keep start, pods and stale_pods in step. JobBook calls those for single pods,
+  // GangRunner and Decisions the others. Cost: log(pods) each, but take_slots and clear_start,
+  // which look at all, and fill_places and see_pods: the places.
   void take_slots(std::vector<PodSlot> of_start, std::optional<Members> members = {});
   void clear_start();
   // Without members: pods of these indexes have succeeded, as stored. They may be gone by now.
   void know_successes(const std::vector<int>& indexes);
   // Lets the next pods follow those at places of members that have succeeded, on nodes that
-  // take them; returns the slots that have another pod now as they were. REQUIRES: start.members.
-  // Cost: its places.
+  // take them; returns the slots that have another pod now as they were. REQUIRES: start->members.
   std::vector<PodSlot> fill_places(const std::function<bool(const std::string& node)>& takes_pods);
+  // Notes when its pods, and their containers, are first seen.
+  void see_pods(base::Instant now);
+  // Notes that the pod of that index has succeeded; false: that was known. REQUIRES:
+  // start->members.
+  bool note_success(int index) { return start.edit().members->note_success(index); }
+  // Without members: notes how many pods have succeeded. Returns whether that is news, and whether
+  // the object of one is gone since the last call.
+  struct Successes {
+    bool are_new = false, are_at_risk = false;
+  };
+  Successes note_successes(std::size_t count);
   void put_pod(const std::string& name, std::shared_ptr<const kube::Pod> pod);
   void erase_pod(const std::string& name);
 
   // Returns true if a pod of this name belongs to the present start, even if the pod is gone.
   bool is_of_start(const std::string& name) const;
   // Returns the spec that is in force.
-  const kube::JobSpec& basis() const { return accepted->spec; }
-  void accept_spec() { accepted = object; }
-  // Takes a newer version of the Job. If the specs are equal, nothing of the one before is kept.
-  void take_object(const std::shared_ptr<const kube::Job>& newer) {
-    object = newer;
-    if (accepted->spec == object->spec) accepted = object;
-  }
+  const kube::JobSpec& basis() const { return (*accepted)->spec; }
+  // Returns what the scheduler got.
+  const sched::JobRequest& request() const { return *wishes->request; }
   // Returns the UID of its Job.
   const std::string& object_uid() const { return object->metadata.uid; }
   JobIdentity identity() const {
@@ -252,7 +348,7 @@ struct JobRecord {
   kube::JobStatus& wanted_unmarked() { return status.wanted_unmarked(); }
 
   // Returns true if it is an array with a limit of tasks that run at once.
-  bool has_throttle() const { return request->array && request->array->at_once; }
+  bool has_throttle() const { return request().array && request().array->at_once; }
   bool is_final() const { return wanted().state && kube::is_final(*wanted().state); }
   bool is_allocated() const { return !is_final() && wanted().allocation.has_value(); }
   // Returns true if its pods are ready, nothing waits for the write that says so, and that is not
@@ -260,7 +356,6 @@ struct JobRecord {
   bool readiness_is_late() const;
 
  private:
-  static std::shared_ptr<const sched::JobRequest> no_request();
   const PodSlot* slot_named(const std::string& name) const;
   bool is_done(const std::string& name, const kube::Pod& pod) const;
 };

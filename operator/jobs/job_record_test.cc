@@ -5,6 +5,8 @@
 
 #include <random>
 
+#include "operator/testing/edit_owned.h"
+
 namespace control {
 namespace {
 
@@ -23,17 +25,17 @@ std::vector<PodSlot> slots_of_start(int start, int count) {
 // there as well, in the same version, and each other one is stale. A slot keeps a pod that had
 // ended when it went. Nodes are listed once each.
 void expect_in_step(const JobRecord& job) {
-  ASSERT_EQ(job.start.slot_pods.size(), job.start.slots.size());
+  ASSERT_EQ(job.start->slot_pods.size(), job.start->slots.size());
   std::vector<std::string> nodes;
-  for (std::size_t i = 0; i < job.start.slots.size(); i += 2)
-    nodes.push_back(job.start.slots[i].node);
-  EXPECT_EQ(job.start.nodes, nodes);
+  for (std::size_t i = 0; i < job.start->slots.size(); i += 2)
+    nodes.push_back(job.start->slots[i].node);
+  EXPECT_EQ(job.start->nodes, nodes);
   std::size_t in_slots = 0;
-  for (const PodSlot& slot : job.start.slots) {
-    const auto pod = job.pods.find(slot.name);
-    const SlotPod& of_slot = job.start.slot_pods[static_cast<std::size_t>(slot.index)];
-    EXPECT_FALSE(job.stale_pods.contains(slot.name));
-    if (pod == job.pods.end()) {
+  for (const PodSlot& slot : job.start->slots) {
+    const auto pod = job.pods->find(slot.name);
+    const SlotPod& of_slot = job.start->slot_pods[static_cast<std::size_t>(slot.index)];
+    EXPECT_FALSE(job.stale_pods->contains(slot.name));
+    if (pod == job.pods->end()) {
       EXPECT_TRUE(of_slot.pod == nullptr || of_slot.is_finished) << slot.name;
       continue;
     }
@@ -41,13 +43,25 @@ void expect_in_step(const JobRecord& job) {
     ++in_slots;
     EXPECT_EQ(of_slot.is_finished, is_finished(*of_slot.pod)) << "of an older version";
   }
-  EXPECT_EQ(job.stale_pods.size() + in_slots, job.pods.size());
-  for (const std::string& name : job.stale_pods) EXPECT_TRUE(job.pods.contains(name)) << name;
+  EXPECT_EQ(job.stale_pods->size() + in_slots, job.pods->size());
+  for (const std::string& name : *job.stale_pods) EXPECT_TRUE(job.pods->contains(name)) << name;
 }
 
 // Method: 20,000 random steps of pods that come, change and go, and of starts, in any order.
 // Watches bring pods of an old start late and those of a new one early; a pod that were in neither
 // list would never be ended.
+template <typename T>
+concept MayBeWritten = requires(T& owned) {
+  owned.edit();
+}
+|| std::is_assignable_v<T&, T>;
+
+// Some of the fields with an owner: no other part can write them.
+static_assert(!MayBeWritten<decltype(JobRecord::wishes)>);
+static_assert(!MayBeWritten<decltype(JobRecord::start)>);
+static_assert(!MayBeWritten<decltype(JobRecord::commit_after_ends)>);
+static_assert(!MayBeWritten<decltype(ArrayRecord::ends_for)>);
+
 TEST(JobRecord, KeepsItsPodsByNameAndBySlotInStep) {
   std::mt19937 random{1};
   const auto below = [&](int bound) {
@@ -105,12 +119,12 @@ TEST(JobRecord, WhatAPodWasSeenAsFirstCounts) {
     JobRecord job;
     job.take_slots(slots_of_start(1, 1));
     see(job, state(false, std::nullopt));
-    job.start.slot_pods[0].seen = deleted_at;
+    edit(job.start).slot_pods[0].seen = deleted_at;
     see(job, deletion_is_first ? state(true, std::nullopt) : state(false, deleted_at + off));
     see(job, state(true, deleted_at + off));
-    EXPECT_EQ(job.start.slot_pods[0].was_told_to_end, deletion_is_first);
-    EXPECT_EQ(job.start.slot_pods[0].has_succeeded, !deletion_is_first);
-    EXPECT_EQ(job.start.slot_pods[0].seen, deleted_at) << "it is the same pod";
+    EXPECT_EQ(job.start->slot_pods[0].was_told_to_end, deletion_is_first);
+    EXPECT_EQ(job.start->slot_pods[0].has_succeeded, !deletion_is_first);
+    EXPECT_EQ(job.start->slot_pods[0].seen, deleted_at) << "it is the same pod";
   }
 }
 

@@ -9,7 +9,7 @@ namespace control {
 namespace {
 
 JobTotals::Series series_of(const JobRecord& job) {
-  return {.partition = job.wanted().partition, .qos = job.request->qos};
+  return {.partition = job.wanted().partition, .qos = job.request().qos};
 }
 
 base::Duration run_time_of(const JobRecord& job) {

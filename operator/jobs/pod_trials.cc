@@ -28,8 +28,8 @@ std::vector<TryPod> PodTrials::due(InformBudget& budget, const FindJob& find,
   std::vector<TryPod> effects;
   for (; !to_try_.empty(); to_try_.pop_front()) {
     const JobRecord* job = find(to_try_.front());
-    const bool waits = job != nullptr && job->submitted && !job->deleted && !job->is_final() &&
-                       !job->is_allocated();
+    const bool waits = job != nullptr && job->wishes->submitted && !job->deleted &&
+                       !job->is_final() && !job->is_allocated();
     if (!waits) continue;
     auto effect = trial_of(*job, configuration);
     if (!effect) continue;
@@ -83,7 +83,7 @@ std::optional<TryPod> trial_of(const JobRecord& job, const sched::Configuration&
   // The first partition that the job names, or the default one: most policies look at the namespace
   // and the template only, so one trial stands for all its partitions.
   const auto named = std::find_if(partitions.begin(), partitions.end(), [&](const auto& partition) {
-    const auto& wanted = job.request->partitions;
+    const auto& wanted = job.request().partitions;
     return wanted.empty() ? partition.is_default : partition.name == wanted.front();
   });
   // No node to name in the pod. The trial is not repeated when one joins: it would only inform.

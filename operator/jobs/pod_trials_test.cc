@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "operator/testing/edit_owned.h"
+
 namespace control {
 namespace {
 
@@ -23,7 +25,7 @@ JobRecord waiting(const std::string& uid) {
   JobRecord job;
   job.key = {"team-a", "job-" + uid};
   job.uid = uid;
-  job.submitted = true;
+  edit(job.wishes).submitted = true;
   kube::Job object;
   object.spec.resources.memory_per_node = kube::Bytes{1 << 20};
   job.object = std::make_shared<const kube::Job>(object);
@@ -124,9 +126,9 @@ TEST_F(PodTrialsTest, TheSmallestPodOnANodeOfTheFirstPartition) {
   EXPECT_EQ(effect->slot.memory, kube::Bytes{1 << 20});
   EXPECT_EQ(effect->options.kill_wait, seconds{7});
   const auto asks_for = [&](const std::string& partition) {
-    auto request = std::make_shared<sched::JobRequest>(*job.request);
+    auto request = std::make_shared<sched::JobRequest>(job.request());
     request->partitions = {partition};
-    job.request = std::move(request);
+    edit(job.wishes).request = std::move(request);
   };
   asks_for("empty");
   EXPECT_FALSE(trial_of(job, configuration)) << "there is no node to name";

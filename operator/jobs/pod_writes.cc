@@ -1,6 +1,7 @@
 #include "operator/jobs/pod_writes.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "api/node_timetable.h"
@@ -16,6 +17,7 @@
 #include "scheduler/select/memory_demand.h"
 #include "translation/cpu_set.h"
 #include "translation/job_translation.h"
+#include "translation/task_key.h"
 #include "translation/units.h"
 
 namespace control {
@@ -45,7 +47,7 @@ bool lacks_account_still(const JobRecord& job, const base::Error& error, base::I
 
 // The step is that of the numbers, or 1 where they have no equal ones (recorded).
 ArrayPlace place_in_array(const JobRecord& array, int task) {
-  const sched::TaskSet& all = array.array->all;
+  const sched::TaskSet& all = array.array->wishes->all;
   ArrayPlace place{.job_id = array.id.number(), .task = task, .count = all.size()};
   place.min = all.next().value_or(task);
   place.max = all.last().value_or(task);
@@ -68,7 +70,7 @@ bool ends_after(const kube::Pod& pod, std::optional<base::Instant> kill_at) {
 
 // Returns true if a place has no pod, and one is to be made for it.
 bool lacks_pods(const JobRecord& job) {
-  const GangStart& start = job.start;
+  const StartPods& start = *job.start;
   for (std::size_t i = 0; i < start.slots.size(); ++i) {
     const PodSlot& slot = start.slots[i];
     const bool has_pod = start.slot_pods[i].pod != nullptr;
@@ -81,32 +83,34 @@ bool lacks_pods(const JobRecord& job) {
 
 // Reads the template, which the informers do not keep, and makes the pods when it has come. Often
 // the answer to the commit point has brought it already (keep_template), which saves the read.
-void PodWrites::launch(JobRecord& job, const std::vector<int>& missing) {
+void PodWrites::launch(JobRecord& job, const std::vector<int>& missing,
+                       std::optional<base::Duration> time_limit) {
+  job.launch.edit().time_limit = time_limit;
   // Both are sorted: `missing` by slot, `creating` because it is a set.
   // Each answer touches the job and leads here again; a template is not read for creations that are
   // all under way.
-  const bool all_under_way = std::includes(job.start.creating.begin(), job.start.creating.end(),
+  const bool all_under_way = std::includes(job.launch->creating.begin(), job.launch->creating.end(),
                                            missing.begin(), missing.end());
-  if (job.deleted || job.start.launching || all_under_way) return;
+  if (job.deleted || job.launch->launching || all_under_way) return;
   // Rule 2. The answer to the status or to the last timetable touches the job, and it comes here
   // again.
-  if (!gate_.may_create_pods(job.uid, job.start.nodes)) return;
-  if (!job.start.pod_tries.may_begin(parts_.now))
-    return parts_.jobs.set_timer(job, job.start.pod_tries.due());
+  if (!gate_.may_create_pods(job.uid, job.start->nodes)) return;
+  if (!job.launch->pod_tries.may_begin(parts_.now))
+    return parts_.jobs.set_timer(job, job.launch->pod_tries.due());
   if (job.is_adopted()) return line_up(job, *job.object, missing);
-  if (!job.start.launch_template.empty()) {
+  if (!job.launch->launch_template.empty()) {
     // Before the first pod, which would wait for it in kubelet's back-off.
-    if (job.start.launch_batch && !has_step_secret(job)) return;
+    if (job.launch->launch_batch && !has_step_secret(job)) return;
     // Without the status, which line_up gives it: that of an array has all tasks.
     kube::Job source{job.object->metadata, job.object->spec, {}};
     // Given away, not copied: the template is the largest part of a job. If a creation fails later,
     // it is read again.
-    source.spec.pod_template = std::exchange(job.start.launch_template, {});
-    source.spec.batch = std::exchange(job.start.launch_batch, {});
+    source.spec.pod_template = std::exchange(job.launch.edit().launch_template, {});
+    source.spec.batch = std::exchange(job.launch.edit().launch_batch, {});
     ensure_service(job);
     return line_up(job, std::move(source), missing);
   }
-  job.start.launching = true;
+  job.launch.edit().launching = true;
   // The informers keep no templates: it is read when it is needed.
   writer_.submit(ReadTemplate{job.key, job.uid});
 }
@@ -114,20 +118,20 @@ void PodWrites::launch(JobRecord& job, const std::vector<int>& missing) {
 void PodWrites::answered(TemplateRead&& outcome) {
   JobRecord* job = parts_.jobs.find(outcome.uid);
   if (job == nullptr) return;
-  job->start.launching = false;
+  job->launch.edit().launching = false;
   parts_.jobs.touch(job->uid);
   if (!outcome.result.ok()) {
     // Any error, also NotFound: a Job that is gone is soon reported by its watch, and until then
     // the back-off keeps the tries apart.
-    job->start.pod_tries.failed(parts_.now);
+    job->launch.edit().pod_tries.failed(parts_.now);
     return;
   }
   // A Job that was deleted and made again under its name has another template, and one that is
   // ending needs none.
   if (outcome.result->metadata.uid == job->object_uid() && job->is_allocated() &&
       !job->wanted().ending) {
-    job->start.launch_template = outcome.result->spec.pod_template;  // launch() goes on
-    job->start.launch_batch = outcome.result->spec.batch;
+    job->launch.edit().launch_template = outcome.result->spec.pod_template;  // launch() goes on
+    job->launch.edit().launch_batch = outcome.result->spec.batch;
   }
 }
 
@@ -135,10 +139,10 @@ void PodWrites::keep_template(const kube::Job& answer, const std::string& key) {
   JobRecord* job = parts_.jobs.find(key);
   if (job == nullptr || !job->is_allocated() || job->wanted().ending) return;
   // The template is large; it is kept only for as long as pods are to be made from it.
-  const bool has_all = job->start.members ? !lacks_pods(*job) : !job->pods.empty();
-  if (has_all || !job->start.creating.empty()) return;
-  job->start.launch_template = answer.spec.pod_template;
-  job->start.launch_batch = answer.spec.batch;
+  const bool has_all = job->start->members ? !lacks_pods(*job) : !job->pods->empty();
+  if (has_all || !job->launch->creating.empty()) return;
+  job->launch.edit().launch_template = answer.spec.pod_template;
+  job->launch.edit().launch_batch = answer.spec.batch;
 }
 
 // A pod whose creation or pinning is under way is left out; what waits goes on waiting.
@@ -146,18 +150,18 @@ void PodWrites::line_up(JobRecord& job, kube::Job source, const std::vector<int>
   // The pods carry what the commit point says (number of the start, partition, hostlist). The gate
   // was open, so the allocation in it is stored.
   source.status = job.wanted();
-  GangStart& start = job.start;
+  LaunchNotes& launch = job.launch.edit();
   std::deque<int> slots;
   // Pods that still wait are lined up once more with the newer source: the same slots, and the
   // present status.
-  if (start.to_create) slots = std::move(start.to_create->slots);
+  if (launch.to_create) slots = std::move(launch.to_create->slots);
   for (const int index : missing) {
-    if (start.creating.insert(index).second) slots.push_back(index);
+    if (launch.creating.insert(index).second) slots.push_back(index);
   }
   if (slots.empty()) return;
-  GangLayout gang = gang_layout(start.slots);
+  GangLayout gang = gang_layout(job.start->slots);
   if (job.task) gang.array = place_in_array(parts_.jobs.array_of(job), *job.task);
-  start.to_create.emplace(PodsToCreate{std::move(source), std::move(gang), slots});
+  launch.to_create.emplace(PodsToCreate{std::move(source), std::move(gang), slots});
   // Pods are not handed to the writer here: a gang of thousands would fill its queue, and another
   // job's commit point would stand behind them. due() takes as many as there is room for.
   line_.add(job.uid);
@@ -169,7 +173,7 @@ std::vector<Effect> PodWrites::due(std::size_t room) {
   while (effects.size() < room && !line_.empty()) {
     JobRecord* job = parts_.jobs.peek(line_.first());
     if (job != nullptr && job->wanted().ending) withdraw(*job);
-    if (job == nullptr || !job->start.to_create) {
+    if (job == nullptr || !job->launch->to_create) {
       (void)line_.take_first();
     } else {
       // The job keeps the head of the line until its last pod is taken: one gang that is complete
@@ -181,7 +185,7 @@ std::vector<Effect> PodWrites::due(std::size_t room) {
 }
 
 Effect PodWrites::take_next(JobRecord& job) {
-  base::Rare<PodsToCreate>& waiting = job.start.to_create;
+  base::Rare<PodsToCreate>& waiting = job.launch.edit().to_create;
   const auto index = static_cast<std::size_t>(waiting->slots.front());
   waiting->slots.pop_front();
   // Held here, since `waiting` may be emptied below; the effects of one gang share one copy of the
@@ -189,10 +193,10 @@ Effect PodWrites::take_next(JobRecord& job) {
   const Shared<kube::Job> source = waiting->job;
   const Shared<GangLayout> gang = waiting->gang;
   if (waiting->slots.empty()) waiting.reset();
-  const PodSlot& slot = job.start.slots[index];
+  const PodSlot& slot = job.start->slots[index];
   // Those in force at the start count for all its pods.
-  if (!job.start.defaults) {
-    job.start.defaults = parts_.policy.pod_defaults(job.wanted().partition, job.key.ns);
+  if (!job.launch->defaults) {
+    job.launch.edit().defaults = parts_.policy.pod_defaults(job.wanted().partition, job.key.ns);
   }
   if (job.is_adopted()) {
     const kube::AdoptedPod& pod = source->spec.adopted[index];
@@ -202,10 +206,10 @@ Effect PodWrites::take_next(JobRecord& job) {
   return CreatePod{source,
                    gang,
                    {.kill_wait = parts_.policy.configuration().cluster.kill_wait,
-                    .time_limit = job.start.time_limit,
-                    .defaults = *job.start.defaults,
+                    .time_limit = job.launch->time_limit,
+                    .defaults = *job.launch->defaults,
                     .mounts_images = node != nullptr && mounts_images(node->status.node_info),
-                    .may_requeue = job.request->requeue.value_or(
+                    .may_requeue = job.request().requeue.value_or(
                         parts_.policy.configuration().cluster.requeue_default),
                     .cpuset = cpuset_for(slot),
                     .devices = devices_for(job, slot),
@@ -221,17 +225,18 @@ sched::MemoryRequest PodWrites::memory_of(const JobRecord& job) const {
                                            &sched::PartitionConfig::name);
   const sched::PartitionConfig own =
       partition != configuration.partitions.end() ? *partition : sched::PartitionConfig{};
-  if (sched::memory_demand(configuration.cluster, own, *job.request).mib_per_gpu > 0) return {};
-  return sched::memory_asked(job.request->memory, own.default_memory,
+  if (sched::memory_demand(configuration.cluster, own, job.request()).mib_per_gpu > 0) return {};
+  return sched::memory_asked(job.request().memory, own.default_memory,
                              configuration.cluster.default_memory);
 }
 
 void PodWrites::withdraw(JobRecord& job) {
-  if (!job.start.to_create) return;
+  LaunchNotes& launch = job.launch.edit();
+  if (!launch.to_create) return;
   // Pods that the writer has stay in `creating`: its answer may bring one, and the ending waits for
   // that (run_ending).
-  for (const int slot : job.start.to_create->slots) job.start.creating.erase(slot);
-  job.start.to_create.reset();
+  for (const int slot : launch.to_create->slots) launch.creating.erase(slot);
+  launch.to_create.reset();
 }
 
 // A job that asks for no devices gets none, also if it keeps others off those of its whole nodes.
@@ -252,12 +257,12 @@ std::optional<StartUndo> PodWrites::answered(const PodPinned& outcome) {
   JobRecord* job = parts_.jobs.find(outcome.job_uid);
   // The number of the start separates the answer to an earlier start from one to this start.
   if (job == nullptr || job->wanted().starts.value_or(0) != outcome.starts) return std::nullopt;
-  job->start.creating.erase(outcome.slot.index);
+  job->launch.edit().creating.erase(outcome.slot.index);
   parts_.jobs.touch(job->uid);
   if (outcome.is_gone) {
     // GangRunner::run_adopted decides what that means: before the gang is ready the whole start has
     // failed.
-    job->start.gone.insert(outcome.slot.index);
+    job->launch.edit().gone.insert(outcome.slot.index);
     return std::nullopt;
   }
   if (outcome.result.ok()) {
@@ -265,65 +270,66 @@ std::optional<StartUndo> PodWrites::answered(const PodPinned& outcome) {
     return std::nullopt;
   }
   if (outcome.result.error().code == base::Code::kConflict) {
-    job->start.pod_tries.lost_race();
+    job->launch.edit().pod_tries.lost_race();
     return std::nullopt;
   }
   if (job->wanted().ending) return std::nullopt;
-  std::optional<StartUndo> undo = note_failure(*job, job->start.pod_tries, outcome.result.error());
+  std::optional<StartUndo> undo =
+      note_failure(*job, job->launch.edit().pod_tries, outcome.result.error());
   if (!undo) return std::nullopt;
   // How a start fails depends on whether a pod has lost its gate by it, so pins that are under way
   // are waited for. None is asked for meanwhile.
   withdraw(*job);
-  return job->start.creating.empty() ? undo : std::nullopt;
+  return job->launch->creating.empty() ? undo : std::nullopt;
 }
 
 // The tasks of an array share one, which is noted in the record of the array.
 void PodWrites::ensure_service(JobRecord& job) {
-  if (!needs_service(*job.object, job.start.slots.size())) return;
+  if (!needs_service(*job.object, job.start->slots.size())) return;
   const bool is_shared = job.task && !job.object->spec.batch;
   JobRecord& owner = is_shared ? parts_.jobs.array_of(job) : job;
-  GangStart& start = owner.start;
+  LaunchNotes& notes = owner.launch.edit();
   // Pods do not wait for the Service: they resolve names only once they run, and by then it is
   // there as a rule.
-  if (start.has_service || start.service_tries.is_under_way()) return;
-  if (!start.service_tries.may_begin(parts_.now))
-    return parts_.jobs.set_timer(job, start.service_tries.due());
-  start.service_tries.begin();
+  if (notes.has_service || notes.service_tries.is_under_way()) return;
+  if (!notes.service_tries.may_begin(parts_.now))
+    return parts_.jobs.set_timer(job, notes.service_tries.due());
+  notes.service_tries.begin();
   writer_.submit(CreateService{build_service(*job.object, job.identity()), owner.uid});
 }
 
 void PodWrites::answered(ServiceCreated&& outcome) {
   JobRecord* job = parts_.jobs.find(outcome.job_uid);
   if (job == nullptr) return;
-  GangStart& start = job->start;
+  LaunchNotes& notes = job->launch.edit();
   if (outcome.status.ok()) {
-    start.service_tries.succeeded();
-    start.has_service = true;
+    notes.service_tries.succeeded();
+    notes.has_service = true;
     return;
   }
-  start.service_tries.failed(parts_.now);
+  notes.service_tries.failed(parts_.now);
   ++counters_.write_failures;
   parts_.jobs.touch(job->uid);
   if (job->array) {
-    for (const auto& [number, task] : job->array->tasks) parts_.jobs.touch(task->uid);
+    for (const auto& [number, task] : job->array->tasks()) parts_.jobs.touch(task->uid);
   }
   // Once for each reason.
   const std::string& why = outcome.status.error().message;
-  if (std::exchange(start.service_problem, why) == why) return;
+  if (std::exchange(notes.service_problem, why) == why) return;
   parts_.report.warn("service not made", job_fields(*job, {{"error", why}}));
   tell_event(parts_.report, *job, true, "ServiceNotMade", why);
 }
 
 // Returns true if the start needs none, or if it is there; else it is asked for.
 bool PodWrites::has_step_secret(JobRecord& job) {
-  GangStart& start = job.start;
-  if (start.has_step_secret || start.slots.size() < 2) return true;
-  if (start.secret_tries.is_under_way()) return false;
-  if (!start.secret_tries.may_begin(parts_.now)) {
-    parts_.jobs.set_timer(job, start.secret_tries.due());
+  LaunchNotes& notes = job.launch.edit();
+  if (notes.has_step_secret || job.start->slots.size() < 2) return true;
+  if (notes.secret_tries.is_under_way()) return false;
+  if (!notes.secret_tries.may_begin(parts_.now)) {
+    parts_.jobs.set_timer(job, notes.secret_tries.due());
     return false;
   }
-  start.secret_tries.begin();
+  notes.secret_tries.begin();
   writer_.submit(CreateStepSecret{job.key, job.uid, job.wanted().starts.value_or(0)});
   return false;
 }
@@ -333,18 +339,18 @@ std::optional<StartUndo> PodWrites::answered(const StepSecretCreated& outcome) {
   JobRecord* job = parts_.jobs.find(outcome.job_uid);
   // The Secret of an earlier start is useless for this one.
   if (job == nullptr || job->wanted().starts.value_or(0) != outcome.starts) return std::nullopt;
-  GangStart& start = job->start;
+  LaunchNotes& notes = job->launch.edit();
   parts_.jobs.touch(job->uid);
   if (outcome.status.ok()) {
-    start.secret_tries.succeeded();
-    start.has_step_secret = true;
+    notes.secret_tries.succeeded();
+    notes.has_step_secret = true;
     note_made(*job);
     return std::nullopt;
   }
   if (job->wanted().ending) return std::nullopt;
   base::Error error = outcome.status.error();
   error.message = "the Secret for its steps: " + error.message;
-  return note_failure(*job, start.secret_tries, error);
+  return note_failure(*job, notes.secret_tries, error);
 }
 
 // Returns how to undo the start if the pod can never be made as it is; nullopt if it was made, or
@@ -354,7 +360,7 @@ std::optional<StartUndo> PodWrites::answered(const PodCreated& outcome) {
   JobRecord* job = parts_.jobs.find(outcome.job_uid);
   // An answer about a start that is over changes nothing: its pod, if there is one, is a stale one.
   if (job == nullptr || job->wanted().starts.value_or(0) != outcome.starts) return std::nullopt;
-  job->start.creating.erase(outcome.slot.index);
+  job->launch.edit().creating.erase(outcome.slot.index);
   parts_.jobs.touch(job->uid);
   // AlreadyExists with our own UID counts as made: the answer to an earlier try was lost.
   if (outcome.was_built && result.ok() && record_key_of(*result) == job->uid) {
@@ -372,7 +378,7 @@ std::optional<StartUndo> PodWrites::answered(const PodCreated& outcome) {
         .hold = true,
         .message = "a pod named " + outcome.slot.name + " exists and is not this job's; delete it"};
   }
-  return note_failure(*job, job->start.pod_tries, result.error());
+  return note_failure(*job, job->launch.edit().pod_tries, result.error());
 }
 
 // Notes that a creation or a pin failed. Returns how to undo the start if it was refused, or if
@@ -387,20 +393,20 @@ std::optional<StartUndo> PodWrites::note_failure(JobRecord& job, Attempts& tries
 }
 
 void PodWrites::note_made(JobRecord& job) {
-  job.start.pod_tries.succeeded();
-  job.start.failing_pods.reset();
-  if (!std::exchange(job.start.failing_pods_told, false)) return;
+  job.launch.edit().pod_tries.succeeded();
+  job.launch.edit().failing_pods.reset();
+  if (!std::exchange(job.launch.edit().failing_pods_told, false)) return;
   show_starting(job, "Starting", "its pods are being started");
 }
 
 // Notes one more creation, or pin, that has failed. Returns true if nothing else has happened for
 // so long that the job must give its nodes back.
 bool PodWrites::have_failed_for_long(JobRecord& job, const std::string& why) {
-  GangStart& start = job.start;
-  if (!start.failing_pods) start.failing_pods = parts_.now;
-  const base::Duration since = parts_.now - *start.failing_pods;
+  LaunchNotes& notes = job.launch.edit();
+  if (!notes.failing_pods) notes.failing_pods = parts_.now;
+  const base::Duration since = parts_.now - *notes.failing_pods;
   if (since >= kFailuresPatience) return true;
-  if (since < kFailuresTold || std::exchange(start.failing_pods_told, true)) return false;
+  if (since < kFailuresTold || std::exchange(notes.failing_pods_told, true)) return false;
   const std::string reason = job.is_adopted() ? "PodsNotPinned" : "PodsNotMade";
   const std::string what = job.is_adopted() ? "pinned to their nodes: " : "created: ";
   show_starting(job, reason, "its pods cannot be " + what + why);
@@ -434,7 +440,7 @@ void PodWrites::end_pod(JobRecord& job, const kube::Pod& pod,
   const std::chrono::seconds longest = longest_grace(parts_.policy.configuration());
   // The deletion that was asked for earlier still waits for the kubelet of a lost node.
   if (is_ending_within(pod, longest) && !lost && !ends_after(pod, kill_at)) return;
-  if (!job.deleting.insert(uid).second) return;
+  if (!job.deleting.edit().insert(uid).second) return;
   std::optional<std::chrono::seconds> grace_period = grace_within(pod, longest);
   if (lost) {
     grace_period = std::chrono::seconds{0};  // no kubelet will ever confirm it
@@ -451,20 +457,93 @@ void PodWrites::end_pod(JobRecord& job, const kube::Pod& pod,
 // end it: its node stays taken until the pod is deleted.
 void PodWrites::stop_pod(JobRecord& job, const kube::Pod& pod) {
   if (is_finished(pod) || pod.metadata.deletion_timestamp) return;
-  if (!job.deleting.insert(pod.metadata.uid).second) return;
+  if (!job.deleting.edit().insert(pod.metadata.uid).second) return;
   writer_.submit(StopPod{kube::key_of(pod.metadata), pod.metadata.uid, job.uid});
 }
 
 void PodWrites::end_pods(JobRecord& job, std::optional<base::Instant> kill_at) {
   withdraw(job);
-  for (const auto& [name, pod] : job.pods) end_pod(job, *pod, kill_at);
+  for (const auto& [name, pod] : *job.pods) end_pod(job, *pod, kill_at);
 }
 
 void PodWrites::end_stale_pods(JobRecord& job) {
-  for (const std::string& name : job.stale_pods) {
-    const kube::Pod& pod = *job.pods.at(name);
+  for (const std::string& name : *job.stale_pods) {
+    const kube::Pod& pod = *job.pods->at(name);
     // Between a requeue and the next start they may stay: their logs are still of use.
     if (job.is_allocated() || !is_finished(pod)) end_pod(job, pod, std::nullopt);
+  }
+}
+
+void PodWrites::end_again(JobRecord& job) {
+  job.deleting.edit().clear();
+}
+
+// Otherwise the set would grow by one UID for each pod that the job ever had. A pod that was made
+// again under its name has another UID: the old one is gone.
+void PodWrites::observe(const PodPlace& before, const kube::Pod* next) {
+  if (before.pod == nullptr) return;
+  const std::string& uid = before.pod->metadata.uid;
+  JobRecord* job = parts_.jobs.peek(before.job_uid);
+  if (job == nullptr || (next != nullptr && next->metadata.uid == uid)) return;
+  job->deleting.edit().erase(uid);
+}
+
+// The pods of the last tasks stay, as those of any job that has ended: for their logs.
+void PodWrites::keep_pods(JobRecord& array, const JobRecord& ended) {
+  const bool is_good = ended.wanted().state == kube::JobState::kCompleted;
+  KeptPods& kept = array.array->kept_pods.edit();
+  for (const auto& [name, pod] : *ended.pods) {
+    (is_good ? kept.good : kept.failed).push_back({name, pod->metadata.uid});
+  }
+  delete_old_pods(array);
+}
+
+void PodWrites::delete_old_pods(JobRecord& array) {
+  constexpr std::size_t kFailedKept = 100;
+  constexpr std::size_t kGoodKept = 10;
+  delete_oldest(array, array.array->kept_pods.edit().failed, kFailedKept);
+  delete_oldest(array, array.array->kept_pods.edit().good, kGoodKept);
+}
+
+// One whose deletion fails is deleted at the next look. Cost: those that are too many.
+void PodWrites::delete_oldest(JobRecord& array, std::deque<KeptPods::Pod>& kept, std::size_t most) {
+  const std::size_t too_many = kept.size() - std::min(kept.size(), most);
+  std::set<std::string>& deleting = array.deleting.edit();
+  std::deque<KeptPods::Pod> left;
+  for (std::size_t i = 0; i < too_many; ++i) {
+    KeptPods::Pod pod = std::move(kept.front());
+    kept.pop_front();
+    const kube::ObjectKey key{array.key.ns, pod.name};
+    const PodPlace* place = places_.find(key);
+    if (place == nullptr || place->pod == nullptr || place->pod->metadata.uid != pod.uid) {
+      deleting.erase(pod.uid);  // it is gone
+      continue;
+    }
+    if (deleting.insert(pod.uid).second) writer_.submit(DeletePod{key, pod.uid, array.uid});
+    left.push_back(std::move(pod));
+  }
+  kept.insert(kept.begin(), std::make_move_iterator(left.begin()),
+              std::make_move_iterator(left.end()));
+}
+
+// In the order in which they were made.
+void PodWrites::restore_kept_pods(JobRecord& array) {
+  std::vector<const PodPlace*> places;
+  places_.for_each_of_tasks(array.key, array.uid, [&](const PodPlace& place) {
+    const bool has_record = parts_.jobs.peek(place.job_uid) != nullptr;
+    if (!has_record && is_finished(*place.pod)) places.push_back(&place);
+  });
+  std::ranges::stable_sort(places, {}, [](const PodPlace* place) {
+    return place->pod->metadata.creation_timestamp.value_or(base::Instant{});
+  });
+  KeptPods& kept = array.array->kept_pods.edit();
+  for (const PodPlace* place : places) {
+    const auto task = task_in(place->job_uid);
+    const auto outcome = task ? array.array->outcomes().of(*task) : kube::TaskOutcome::kNone;
+    if (outcome == kube::TaskOutcome::kNone) continue;  // its next start takes it (take_pods)
+    const bool is_good = outcome == kube::TaskOutcome::kSucceeded;
+    (is_good ? kept.good : kept.failed)
+        .push_back({place->pod->metadata.name, place->pod->metadata.uid});
   }
 }
 
@@ -475,12 +554,12 @@ bool PodWrites::is_left(const kube::Pod& pod) const {
 }
 
 bool PodWrites::has_pods_left(const JobRecord& job) const {
-  return std::ranges::any_of(job.pods, [&](const auto& entry) { return is_left(*entry.second); });
+  return std::ranges::any_of(*job.pods, [&](const auto& entry) { return is_left(*entry.second); });
 }
 
 std::optional<std::set<std::string>> PodWrites::nodes_with_pods_left(const JobRecord& job) const {
   std::set<std::string> nodes;
-  for (const auto& [name, pod] : job.pods) {
+  for (const auto& [name, pod] : *job.pods) {
     if (!is_left(*pod)) continue;
     const std::optional<std::string> node = node_of(*pod);
     if (!node || node->empty()) return std::nullopt;
@@ -498,7 +577,7 @@ void PodWrites::answered(PodDeleted&& outcome) {
   if (code == base::Code::kNotFound || code == base::Code::kConflict) return;
   ++counters_.write_failures;
   // Out of `deleting`, so that the next look asks for the deletion again.
-  job->deleting.erase(outcome.uid);
+  job->deleting.edit().erase(outcome.uid);
   // Soon, because the nodes are kept for as long as a pod is there.
   parts_.jobs.set_timer(*job, parts_.now + kPodDeleteRetry);
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <deque>
 #include <optional>
 #include <set>
 #include <string>
@@ -12,6 +13,7 @@
 
 #include "base/time.h"
 #include "operator/jobs/job_parts.h"
+#include "operator/jobs/pod_index.h"
 #include "operator/loop/counters.h"
 #include "operator/publish/commit_gate.h"
 #include "operator/publish/waiting_line.h"
@@ -24,13 +26,14 @@ namespace control {
 // wait for room, and the pods that it asked to end; keeps nothing but the order in which jobs wait.
 class PodWrites {
  public:
-  PodWrites(const JobParts& parts, const CommitGate& gate, CountedWriter& writer,
-            LoopCounters& counters)
-      : parts_{parts}, gate_{gate}, writer_{writer}, counters_{counters} {}
+  PodWrites(const JobParts& parts, const PodIndex& places, const CommitGate& gate,
+            CountedWriter& writer, LoopCounters& counters)
+      : parts_{parts}, places_{places}, gate_{gate}, writer_{writer}, counters_{counters} {}
 
   // Makes the pods of these slots, or pins those that others have made, as soon as CommitGate lets
-  // it and there is room (due).
-  void launch(JobRecord& job, const std::vector<int>& missing);
+  // it and there is room (due). `time_limit`: that the pods hear of.
+  void launch(JobRecord& job, const std::vector<int>& missing,
+              std::optional<base::Duration> time_limit = {});
   // Makes the names of a gang's pods, made with its first pod; a new leader makes sure of it once,
   // since its predecessor may have got no further. Tried until it is there: without it the gang has
   // no names.
@@ -40,6 +43,16 @@ class PodWrites {
   void end_pod(JobRecord& job, const kube::Pod& pod, std::optional<base::Instant> kill_at);
   // Ends all of them; does not create those that wait for room.
   void end_pods(JobRecord& job, std::optional<base::Instant> kill_at);
+  // Has pods deleted once more, for which that was asked already: they may need to end sooner.
+  void end_again(JobRecord& job);
+  // `next`: the pod that is there now under that name; null: none.
+  void observe(const PodPlace& before, const kube::Pod* next);
+  // Keeps the pods of a task that has ended, of which no record will be left, for their logs; those
+  // of the tasks that ended first are deleted, so that some of each outcome are left.
+  void keep_pods(JobRecord& array, const JobRecord& ended);
+  void delete_old_pods(JobRecord& array);
+  // Notes the pods that the leader before kept.
+  void restore_kept_pods(JobRecord& array);
   // Ends pods of earlier starts, whatever made them.
   void end_stale_pods(JobRecord& job);
   // Returns true if something of the job may still run.
@@ -56,7 +69,7 @@ class PodWrites {
   void answered(TemplateRead&& outcome);
   // Each returns why the start must be undone, if so; `outcome.result` is left as it is.
   std::optional<StartUndo> answered(const PodCreated& outcome);
-  // Also notes an adopted pod that no longer exists in GangStart::gone.
+  // Also notes an adopted pod that no longer exists in LaunchNotes::gone.
   std::optional<StartUndo> answered(const PodPinned& outcome);
   void answered(ServiceCreated&& outcome);
   // The same.
@@ -78,8 +91,10 @@ class PodWrites {
   DeviceResources devices_for(const JobRecord& job, const PodSlot& slot) const;
   sched::MemoryRequest memory_of(const JobRecord& job) const;
   void stop_pod(JobRecord& job, const kube::Pod& pod);
+  void delete_oldest(JobRecord& array, std::deque<KeptPods::Pod>& kept, std::size_t most);
 
   const JobParts parts_;
+  const PodIndex& places_;
   const CommitGate& gate_;
   CountedWriter& writer_;
   LoopCounters& counters_;

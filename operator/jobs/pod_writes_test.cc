@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/wellknown.h"
+#include "operator/testing/edit_owned.h"
 
 namespace control {
 namespace {
@@ -59,7 +60,7 @@ struct PodWritesTest : testing::Test {
   PodCreated refused(int index, base::Code code) {
     return {.job_uid = "uid",
             .starts = 1,
-            .slot = job->start.slots[static_cast<std::size_t>(index)],
+            .slot = job->start->slots[static_cast<std::size_t>(index)],
             .result = base::Error{code, "no"}};
   }
   // Returns a pod that is bound to that node, with a UID after it.
@@ -86,7 +87,7 @@ struct PodWritesTest : testing::Test {
   CollectingWriter writer;
   CountedWriter counted{writer, counters};
   bool ends_by_time = true;
-  PodWrites pods{{now, jobs, nodes, policy, report, ends_by_time}, gate, counted, counters};
+  PodWrites pods{{now, jobs, nodes, policy, report, ends_by_time}, places, gate, counted, counters};
   JobRecord* job = nullptr;
 };
 
@@ -176,13 +177,13 @@ TEST_F(PodWritesTest, PodsAreMadeAsFarAsThereIsRoom) {
   EXPECT_EQ(asked(1), "pod-create");
   // One that is to be made again joins those that wait.
   EXPECT_FALSE(pods.answered(refused(0, base::Code::kUnavailable)));
-  now = job->start.pod_tries.due();
+  now = job->launch->pod_tries.due();
   pods.launch(*job, {0, 1});
   read_template();
   (void)asked(0);
   pods.launch(*job, {0, 1});
   EXPECT_EQ(asked(), "pod-create pod-create");
-  EXPECT_EQ(job->start.creating, (std::set<int>{0, 1}));
+  EXPECT_EQ(job->launch->creating, (std::set<int>{0, 1}));
   EXPECT_EQ(asked(), "");
 }
 
@@ -194,16 +195,16 @@ TEST_F(PodWritesTest, PodsThatWaitForRoomAreNotMadeOnceTheJobEnds) {
     read_template();
     pods.launch(*job, {0, 1});
     (void)asked(0);
-    EXPECT_EQ(job->start.creating.size(), 2U);
+    EXPECT_EQ(job->launch->creating.size(), 2U);
   };
   wait();
   job->wanted_unmarked().ending.emplace();  // its write is under way
   EXPECT_EQ(asked(), "");
-  EXPECT_TRUE(job->start.creating.empty());
+  EXPECT_TRUE(job->launch->creating.empty());
   job->wanted_unmarked().ending.reset();
   wait();
   pods.end_pods(*job, std::nullopt);
-  EXPECT_TRUE(job->start.creating.empty());
+  EXPECT_TRUE(job->launch->creating.empty());
   EXPECT_EQ(asked(), "");
   wait();
   job->clear_start();
@@ -226,17 +227,17 @@ TEST_F(PodWritesTest, PodsOfOthersArePinnedAsFarAsThereIsRoomAndNotOnceTheJobEnd
   job->wanted_unmarked()
       .ending.emplace();  // its write is under way, and the second pod keeps its gate
   EXPECT_EQ(asked(), "");
-  EXPECT_EQ(job->start.creating, std::set<int>{0}) << "the first pin is still on its way";
+  EXPECT_EQ(job->launch->creating, std::set<int>{0}) << "the first pin is still on its way";
 }
 
 // The first pod meets an API server that is away: a back-off. The second is refused for good (403),
 // and so would be any other: the start is undone. An answer to an earlier start says nothing about
 // this one.
 TEST_F(PodWritesTest, ARefusalUndoesTheStartAndAFailureIsTriedAgain) {
-  job->start.creating = {0, 1};
+  edit(job->launch).creating = {0, 1};
   EXPECT_FALSE(pods.answered(refused(0, base::Code::kUnavailable)));
-  EXPECT_EQ(job->start.creating, std::set<int>{1});
-  const base::Instant again = job->start.pod_tries.due();
+  EXPECT_EQ(job->launch->creating, std::set<int>{1});
+  const base::Instant again = job->launch->pod_tries.due();
   EXPECT_GT(again, now);
   pods.launch(*job, {0});
   EXPECT_EQ(asked(), "");
@@ -262,7 +263,7 @@ TEST_F(PodWritesTest, RefusedPinsUndoTheStartOnceNoneIsUnderWay) {
   const auto refused_pin = [&](int index) {
     return PodPinned{.job_uid = "uid",
                      .starts = 1,
-                     .slot = job->start.slots[static_cast<std::size_t>(index)],
+                     .slot = job->start->slots[static_cast<std::size_t>(index)],
                      .result = base::Error{base::Code::kPermissionDenied, "no"}};
   };
   EXPECT_FALSE(pods.answered(refused_pin(0))) << "the other may succeed";
@@ -317,17 +318,17 @@ TEST_F(PodWritesTest, FailuresThatLastAreToldAndThenUndoTheStart) {
 TEST_F(PodWritesTest, TheTemplateOfTheCommitsAnswerIsKeptForALaunch) {
   kube::Job answer = *job->object;
   answer.spec.pod_template = kube::RawJson{nlohmann::json{{"spec", {{"containers", {}}}}}};
-  job->start.creating = {0};
+  edit(job->launch).creating = {0};
   pods.keep_template(answer, "uid");
-  EXPECT_TRUE(job->start.launch_template.empty()) << "pods are being made";
-  job->start.creating.clear();
+  EXPECT_TRUE(job->launch->launch_template.empty()) << "pods are being made";
+  edit(job->launch).creating.clear();
   job->wanted_unmarked().ending.emplace();
   pods.keep_template(answer, "uid");
-  EXPECT_TRUE(job->start.launch_template.empty()) << "it is ending";
+  EXPECT_TRUE(job->launch->launch_template.empty()) << "it is ending";
   job->wanted_unmarked().ending.reset();
   job->put_pod("train-x-0", std::make_shared<const kube::Pod>(pod("n1")));
   pods.keep_template(answer, "uid");
-  EXPECT_TRUE(job->start.launch_template.empty()) << "a pod is there";
+  EXPECT_TRUE(job->launch->launch_template.empty()) << "a pod is there";
   job->erase_pod("train-x-0");
   pods.keep_template(answer, "uid");
   job->deleted = true;
@@ -336,7 +337,7 @@ TEST_F(PodWritesTest, TheTemplateOfTheCommitsAnswerIsKeptForALaunch) {
   job->deleted = false;
   pods.launch(*job, {0, 1});
   EXPECT_EQ(asked(), "pod-create pod-create");
-  EXPECT_TRUE(job->start.launch_template.empty());
+  EXPECT_TRUE(job->launch->launch_template.empty());
 }
 
 // A template that comes too late (the job ends), or of another job under the same name, is not
@@ -353,13 +354,13 @@ TEST_F(PodWritesTest, ATemplateThatCannotBeReadIsReadAgainLater) {
   EXPECT_EQ(asked(), "template-read");
   job->wanted_unmarked().ending.emplace();
   read_template();
-  EXPECT_TRUE(job->start.launch_template.empty()) << "it ends by now";
+  EXPECT_TRUE(job->launch->launch_template.empty()) << "it ends by now";
   job->wanted_unmarked().ending.reset();
   kube::Job other = *job->object;
   other.metadata.uid = "of another job with this name";
   other.spec.pod_template = kube::RawJson{nlohmann::json{{"spec", {{"containers", {}}}}}};
   pods.answered(TemplateRead{"uid", other});
-  EXPECT_TRUE(job->start.launch_template.empty());
+  EXPECT_TRUE(job->launch->launch_template.empty());
 }
 
 // Whatever has its name, or cannot be built, would be in the way of the next start too. Without a
@@ -442,6 +443,30 @@ TEST_F(PodWritesTest, FinishedPodsStayUntilTheNextStart) {
   EXPECT_EQ(asked(), "") << "it waits";
   job->wanted_unmarked().allocation.emplace();
   pods.end_stale_pods(*job);
+  EXPECT_EQ(asked(), "pod-delete");
+}
+
+// A deletion that is under way is remembered by the pod's UID, so that it is not asked for twice;
+// another pod under the same name is one that was not asked to end.
+TEST_F(PodWritesTest, ADeletionIsRememberedUntilItsPodIsGone) {
+  const auto shown = std::make_shared<const kube::Pod>(pod("n1"));
+  const PodPlace place{.node = "n1", .job_uid = job->uid, .pod = shown};
+  pods.end_pod(*job, *shown, std::nullopt);
+  EXPECT_EQ(asked(), "pod-delete");
+  // Changed: it is the same pod.
+  pods.observe(place, shown.get());
+  pods.end_pod(*job, *shown, std::nullopt);
+  EXPECT_EQ(asked(), "");
+  EXPECT_EQ(job->deleting->size(), 1U);
+  kube::Pod again = *shown;
+  again.metadata.uid = "made again";
+  pods.observe(place, &again);
+  EXPECT_TRUE(job->deleting->empty());
+  pods.end_pod(*job, again, std::nullopt);
+  EXPECT_EQ(asked(), "pod-delete");
+  // It may need to end sooner.
+  pods.end_again(*job);
+  pods.end_pod(*job, again, std::nullopt);
   EXPECT_EQ(asked(), "pod-delete");
 }
 

@@ -33,7 +33,7 @@ bool is_known_to_readers(const JobRecord& job, const sched::JobView& view, base:
 // The longest time of a pod that has ended; nullopt if there is none.
 std::optional<LifeBeforeReady> life_of_ended(const JobRecord& job, base::Instant now) {
   base::Duration longest{0};
-  for (const SlotPod& one : job.start.slot_pods) {
+  for (const SlotPod& one : job.start->slot_pods) {
     if (one.runs || !one.first_started || !one.last_finished) continue;
     longest = std::max(longest, *one.last_finished + one.clock_behind - *one.first_started);
   }
@@ -69,7 +69,7 @@ std::optional<LifeBeforeReady> life_before_ready(const JobRecord& job, base::Ins
   if (!is_trusted) return life_of_ended(job, now);
   std::optional<base::Instant> first, last;
   bool runs = false;
-  for (const SlotPod& one : job.start.slot_pods) {
+  for (const SlotPod& one : job.start->slot_pods) {
     if (one.first_started) {
       // Where the node's clock is ahead it seems to begin later than it was seen.
       const auto began = std::min(*one.first_started, one.seen_started.value_or(now));
@@ -102,7 +102,7 @@ void note_life_before_ready(JobRecord& job, SchedulerDriver& scheduler, base::In
 }
 
 void RunTimes::observe_job(const JobRecord& job) {
-  if (job.is_allocated() && job.submitted && !job.deleted) {
+  if (job.is_allocated() && job.wishes->submitted && !job.deleted) {
     const auto& stored = job.status.stored().run_time;
     allocated_.try_emplace(job.uid, stored && stored->as_of + kPeriod <= shown_at_);
   } else {

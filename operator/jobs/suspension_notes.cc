@@ -23,7 +23,7 @@ const kube::Condition* note_of(const kube::Pod& pod) {
 // rewritten all day.
 std::optional<Suspension> suspension_of(const JobRecord& job) {
   const kube::JobStatus& wanted = job.wanted();
-  const bool is_suspended = job.is_allocated() && !wanted.ending && !job.start.never_frozen &&
+  const bool is_suspended = job.is_allocated() && !wanted.ending && !job.gang->never_frozen &&
                             wanted.state == kube::JobState::kSuspended;
   if (is_suspended && wanted.reason == reason_name(sched::Reason::kUser)) {
     return Suspension{wanted.reason,

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "api/wellknown.h"
+#include "operator/testing/edit_owned.h"
 
 namespace control {
 namespace {
@@ -114,9 +115,9 @@ TEST(SuspensionOf, IsOfJobsThatAreSuspendedAndNotEnding) {
   job.wanted_unmarked().state = kube::JobState::kRunning;
   EXPECT_FALSE(suspension_of(job));
   job.wanted_unmarked().state = kube::JobState::kSuspended;
-  job.start.never_frozen = true;
+  edit(job.gang).never_frozen = true;
   EXPECT_FALSE(suspension_of(job));
-  job.start.never_frozen = false;
+  edit(job.gang).never_frozen = false;
   job.wanted_unmarked().ending.emplace();
   EXPECT_FALSE(suspension_of(job));
   job.wanted_unmarked().ending.reset();

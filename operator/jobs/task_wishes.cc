@@ -12,22 +12,8 @@
 namespace control {
 namespace {
 
-// The entries are read once for each generation of the spec, and not if they name more tasks than
-// they may: then those that were read before hold.
-const std::vector<ArrayRecord::Wish>& wishes_of(JobRecord& array) {
-  ArrayRecord& record = *array.array;
-  const std::int64_t generation = array.object->metadata.generation;
-  if (std::exchange(record.wishes_generation, generation) == generation) return record.wishes;
-  if (kube::names_too_many_tasks(array.object->spec.control)) return record.wishes;
-  record.wishes.clear();
-  for (const kube::TaskControl& entry : array.object->spec.control.tasks) {
-    const auto numbers = base::parse_number_list(entry.tasks, kube::kArrayTasksMax - 1);
-    if (!numbers) continue;
-    ArrayRecord::Wish& wish = record.wishes.emplace_back();
-    for (const int number : *numbers) wish.tasks.insert(number);
-    wish.wish = entry;
-  }
-  return record.wishes;
+const std::vector<TaskControls::Entry>& wishes_of(JobRecord& array) {
+  return array.array->controls.of(*array.object);
 }
 
 // Without what is not legal, which the condition of the job says.
@@ -43,12 +29,28 @@ sched::TaskTerms terms_of(const kube::TaskControl& wish) {
 
 }  // namespace
 
+// They are not read if they name more tasks than they may: then those that were read before hold.
+const std::vector<TaskControls::Entry>& TaskControls::of(const kube::Job& array) {
+  const std::int64_t generation = array.metadata.generation;
+  if (std::exchange(generation_, generation) == generation) return entries_;
+  if (kube::names_too_many_tasks(array.spec.control)) return entries_;
+  entries_.clear();
+  for (const kube::TaskControl& each : array.spec.control.tasks) {
+    const auto numbers = base::parse_number_list(each.tasks, kube::kArrayTasksMax - 1);
+    if (!numbers) continue;
+    Entry& entry = entries_.emplace_back();
+    for (const int number : *numbers) entry.tasks.insert(number);
+    entry.wish = each;
+  }
+  return entries_;
+}
+
 kube::TaskControl wish_for(JobRecord& array, int task) {
   kube::TaskControl wish;
   const auto take = [](auto& field, const auto& of_entry) {
     if (of_entry) field = of_entry;
   };
-  for (const ArrayRecord::Wish& entry : wishes_of(array)) {
+  for (const TaskControls::Entry& entry : wishes_of(array)) {
     if (!entry.tasks.contains(task)) continue;
     take(wish.hold, entry.wish.hold);
     take(wish.suspend, entry.wish.suspend);
@@ -64,7 +66,7 @@ kube::TaskControl wish_for(JobRecord& array, int task) {
 
 std::set<int> named_tasks(JobRecord& array) {
   std::set<int> named;
-  for (const ArrayRecord::Wish& each : wishes_of(array)) {
+  for (const TaskControls::Entry& each : wishes_of(array)) {
     each.tasks.each([&](int number) { named.insert(number); });
   }
   return named;
@@ -93,13 +95,14 @@ std::set<int> held_tasks(JobRecord& array) {
 }
 
 sched::JobRequest request_of_task(const JobRecord& array, int task) {
-  sched::JobRequest request = *array.request;
+  sched::JobRequest request = array.request();
   request.id = sched::JobId::of_task(array.id, task);
   request.array.reset();  // it is a job of its own
-  const auto told = array.array->told_terms.find(task);
-  if (told != array.array->told_terms.end()) told->second.apply_to(request);
-  const auto held = array.array->told_holds.find(task);
-  if (held != array.array->told_holds.end()) request.hold = held->second;
+  const ArrayWishes& told = *array.array->wishes;
+  const auto terms = told.told_terms.find(task);
+  if (terms != told.told_terms.end()) terms->second.apply_to(request);
+  const auto held = told.told_holds.find(task);
+  if (held != told.told_holds.end()) request.hold = held->second;
   return request;
 }
 
@@ -107,13 +110,14 @@ bool has_terms_of(const sched::JobRequest& a, const sched::JobRequest& b) {
   return a.time_limit == b.time_limit && a.priority == b.priority && a.nice == b.nice;
 }
 
-void take_terms(JobRecord& task, const sched::JobRequest& from) {
-  if (has_terms_of(*task.request, from)) return;
-  auto request = std::make_shared<sched::JobRequest>(*task.request);
-  request->time_limit = from.time_limit;
-  request->priority = from.priority;
-  request->nice = from.nice;
-  task.request = std::move(request);
+std::shared_ptr<const sched::JobRequest> with_terms_of(
+    const std::shared_ptr<const sched::JobRequest>& request, const sched::JobRequest& from) {
+  if (has_terms_of(*request, from)) return request;
+  auto changed = std::make_shared<sched::JobRequest>(*request);
+  changed->time_limit = from.time_limit;
+  changed->priority = from.priority;
+  changed->nice = from.nice;
+  return changed;
 }
 
 }  // namespace control

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <set>
 
 #include "api/job.h"
@@ -25,7 +26,8 @@ std::set<int> held_tasks(JobRecord& array);
 sched::JobRequest request_of_task(const JobRecord& array, int task);
 // Compares what may differ between the tasks of an array.
 bool has_terms_of(const sched::JobRequest& a, const sched::JobRequest& b);
-// Gives the task's request these terms, and nothing else.
-void take_terms(JobRecord& task, const sched::JobRequest& from);
+// Returns the request with the terms of `from`, and nothing else of it; itself if it has them.
+std::shared_ptr<const sched::JobRequest> with_terms_of(
+    const std::shared_ptr<const sched::JobRequest>& request, const sched::JobRequest& from);
 
 }  // namespace control

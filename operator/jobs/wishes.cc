@@ -13,6 +13,7 @@
 #include "operator/jobs/queue_priorities.h"
 #include "operator/jobs/status_after.h"
 #include "operator/jobs/task_wishes.h"
+#include "slurm/array.h"
 #include "translation/job_check.h"
 #include "translation/job_translation.h"
 #include "translation/sentences.h"
@@ -32,7 +33,7 @@ bool must_end(const JobRecord& job) {
          job.object->metadata.deletion_timestamp.has_value();
 }
 
-void note_terms(ArrayRecord& array, int task, const sched::TaskTerms& terms) {
+void note_terms(ArrayWishes& array, int task, const sched::TaskTerms& terms) {
   if (terms == sched::TaskTerms{}) {
     array.told_terms.erase(task);
   } else {
@@ -47,15 +48,15 @@ std::string user_of(const kube::Job& job) {
 }
 
 bool has_nodes(const JobRecord& job) {
-  return job.is_allocated() || (job.array && std::ranges::any_of(job.array->tasks, [](auto& task) {
-                                  return task.second->is_allocated();
-                                }));
+  return job.is_allocated() ||
+         (job.array && std::ranges::any_of(job.array->tasks(),
+                                           [](auto& task) { return task.second->is_allocated(); }));
 }
 
 // REQUIRES: the job is accepted.
 std::string remark_of(const JobRecord& job) {
-  if (!job.pod_warning.empty()) {
-    return "; the API server would refuse its pods now: " + job.pod_warning;
+  if (!job.wishes->pod_warning.empty()) {
+    return "; the API server would refuse its pods now: " + job.wishes->pod_warning;
   }
   if (job.pod_template == nullptr || !job.pod_template->has_resource_claims) return "";
   return "; what its pods claim (resourceClaims) is not counted: it gets whole nodes, and "
@@ -68,18 +69,18 @@ std::string remark_of(const JobRecord& job) {
 void Wishes::heed(JobRecord& job) {
   if (job.task) return heed_task(job);
   judge(job);
-  if (job.array && job.submitted) tell_tasks(job);
-  if (job.submitted) return tell_commands(job);
+  if (job.array && job.wishes->submitted) tell_tasks(job);
+  if (job.wishes->submitted) return tell_commands(job);
   // judge() sets judge_again again if it could not judge.
   // A job without a number yet is judged again when numbers have come, and ends then.
-  const bool was_judged = !job.judge_again;
+  const bool was_judged = !*job.judge_again;
   if (was_judged && must_end(job)) end_refused(job);
 }
 
 // The wishes for its array are sent once for all tasks (tell_commands).
 void Wishes::heed_task(JobRecord& task) {
-  if (!task.submitted) return;
-  if (!task.is_allocated() && std::exchange(task.judge_when_free, false)) {
+  if (!task.wishes->submitted) return;
+  if (!task.is_allocated() && std::exchange(task.wishes.edit().judge_when_free, false)) {
     take_request_of_array(task);
   }
   const kube::TaskControl wish = wish_for(parts_.jobs.array_of(task), *task.task);
@@ -100,8 +101,8 @@ void Wishes::heed_task(JobRecord& task) {
 // time limit and the priority of an Update of a job that has some.
 void Wishes::take_request_of_array(JobRecord& task) {
   sched::JobRequest request = request_of_task(parts_.jobs.array_of(task), *task.task);
-  request.suspend = task.told_suspend;
-  task.request = std::make_shared<const sched::JobRequest>(request);
+  request.suspend = task.wishes->told_suspend;
+  task.wishes.edit().request = std::make_shared<const sched::JobRequest>(request);
   scheduler_.tell(sched::Update{std::move(request)});
 }
 
@@ -114,7 +115,7 @@ void Wishes::give_number(JobRecord& task) {
     return each.second == &task || (number && *number != array.id.number());
   };
   const bool is_last =
-      !array.array->has_rest() && std::ranges::all_of(array.array->tasks, has_other_number);
+      !array.array->has_rest() && std::ranges::all_of(array.array->tasks(), has_other_number);
   if (is_last) {
     task.wanted_unmarked().job_id = array.id.number();
   } else if (const auto id = numbers_.next(task.uid)) {
@@ -127,25 +128,25 @@ void Wishes::give_number(JobRecord& task) {
 void Wishes::tell_tasks(JobRecord& array) {
   ArrayRecord& record = *array.array;
   const std::int64_t generation = array.object->metadata.generation;
-  if (std::exchange(record.told_generation, generation) == generation) return;
+  if (std::exchange(record.wishes.edit().told_generation, generation) == generation) return;
   tell_terms(array);
   std::set<int> named = named_tasks(array);
-  for (const auto& [number, held] : record.told_holds) named.insert(number);
+  for (const auto& [number, held] : record.wishes->told_holds) named.insert(number);
   for (const int number : named) {
-    if (!record.all.contains(number) || !record.is_open(number)) continue;
+    if (!record.wishes->all.contains(number) || !record.is_open(number)) continue;
     const kube::TaskControl wish = wish_for(array, number);
     const sched::JobId id = sched::JobId::of_task(array.id, number);
     // Also one that is ending, which may be about to wait again (T5).
-    if (wish.cancel.value_or(false) && record.told_cancels.insert(number).second) {
+    if (wish.cancel.value_or(false) && record.wishes.edit().told_cancels.insert(number).second) {
       scheduler_.tell(sched::Cancel{id});
       continue;
     }
-    const bool of_array = array.request->hold;
+    const bool of_array = array.request().hold;
     // The array may be held because it is suspended.
     const bool goes_on = wish.suspend && !*wish.suspend;
     const bool hold =
         wish.hold.value_or(goes_on ? array.object->spec.control.hold.value_or(false) : of_array);
-    const auto [told, is_new] = record.told_holds.try_emplace(number, of_array);
+    const auto [told, is_new] = record.wishes.edit().told_holds.try_emplace(number, of_array);
     if (std::exchange(told->second, hold) == hold) continue;
     if (hold) {
       scheduler_.tell(sched::Hold{.job = id});
@@ -160,19 +161,20 @@ void Wishes::tell_tasks(JobRecord& array) {
 void Wishes::tell_terms(JobRecord& array) {
   ArrayRecord& record = *array.array;
   std::map<int, sched::TaskTerms> terms = terms_of_tasks(array);
-  for (const auto& [number, told] : record.told_terms) terms.try_emplace(number);
-  for (const auto& [number, task] : record.tasks) terms.try_emplace(number);
+  for (const auto& [number, told] : record.wishes->told_terms) terms.try_emplace(number);
+  for (const auto& [number, task] : record.tasks()) terms.try_emplace(number);
   for (const auto& [number, wished] : terms) {
-    if (!record.all.contains(number) || !record.is_open(number)) continue;
+    if (!record.wishes->all.contains(number) || !record.is_open(number)) continue;
     JobRecord* const task = parts_.jobs.peek(sched::JobId::of_task(array.id, number));
     const sched::JobRequest before =
-        task != nullptr ? *task->request : request_of_task(array, number);
-    note_terms(record, number, wished);
+        task != nullptr ? task->request() : request_of_task(array, number);
+    note_terms(record.wishes.edit(), number, wished);
     sched::JobRequest request = request_of_task(array, number);
     if (has_terms_of(before, request)) continue;
     if (task != nullptr) {
-      request.suspend = task->told_suspend;
-      take_terms(*task, request);
+      WishNotes& of_task = task->wishes.edit();
+      request.suspend = of_task.told_suspend;
+      of_task.request = with_terms_of(of_task.request, request);
     }
     scheduler_.tell(sched::Update{std::move(request)});
   }
@@ -181,12 +183,12 @@ void Wishes::tell_terms(JobRecord& array) {
 void Wishes::heed_finished(JobRecord& job) {
   const std::int64_t generation = job.object->metadata.generation;
   const bool is_observed = job.wanted().observed_generation == generation;
-  if (!std::exchange(job.judge_again, false) && is_observed) return;
+  if (!parts_.jobs.take_judge_again(job) && is_observed) return;
   // A job that has ended can still be edited. The only changes that make sense are those of its
   // housekeeping (ttlAfterFinished); a command that is taken back is refused as before the end.
   const auto changes = check_change(job.basis(), job.object->spec, false);
   if (!changes.empty()) return refuse_change(job, changes);
-  job.accept_spec();
+  parts_.jobs.accept(job);
   if (is_observed) return;
   parts_.jobs.change(job, WriteUrgency::kInforms,
                      [&](auto& wanted) { wanted.observed_generation = generation; });
@@ -211,17 +213,17 @@ void Wishes::heed_finished(JobRecord& job) {
 // 5. A new job is submitted; for a known one the scheduler gets the changes, holds as events of
 //    their own.
 void Wishes::judge(JobRecord& job) {
-  if (job.judge_when_free && !has_nodes(job)) {
-    job.judge_when_free = false;
-    job.judge_again = true;
+  if (job.wishes->judge_when_free && !has_nodes(job)) {
+    job.wishes.edit().judge_when_free = false;
+    parts_.jobs.judge_again(job);
   }
-  if (!std::exchange(job.judge_again, false)) return;
+  if (!parts_.jobs.take_judge_again(job)) return;
   // 1. a number
   if (job.id.number() == 0) {
     // numbers_ remembers the job and touches it when a block of numbers has been reserved.
     const auto id = numbers_.next(job.uid);
     if (!id) {
-      job.judge_again = true;
+      parts_.jobs.judge_again(job);
       return;
     }
     parts_.jobs.set_id(job, *id);
@@ -243,16 +245,16 @@ void Wishes::judge(JobRecord& job) {
       translate_job(*job.object, *job.pod_template, job.id, *job.wanted().submit_time,
                     context_of(job, parts_.policy, parts_.nodes));
   // A job that has nodes has no open dependencies.
-  Predecessors predecessors{.dependency = job.request->dependency, .known = {}, .problems = {}};
+  Predecessors predecessors{.dependency = job.request().dependency, .known = {}, .problems = {}};
   if (verdict.request) {
     if (!job.is_allocated()) predecessors = find_predecessors(parts_.jobs, job);
     verdict.request->dependency = predecessors.dependency;
   }
   // 2. a change that is not allowed
-  if (job.submitted) {
+  if (job.wishes->submitted) {
     const auto problems = problems_of_change(job, verdict, predecessors);
     if (!problems.empty()) {
-      job.judge_when_free = has_nodes(job);
+      job.wishes.edit().judge_when_free = has_nodes(job);
       (void)take_allowed(job);
       return refuse_change(job, problems);
     }
@@ -263,11 +265,11 @@ void Wishes::judge(JobRecord& job) {
   if (!predecessors.problems.empty()) return refuse(job, predecessors.problems);
   sched::JobRequest request = std::move(*verdict.request);
   // 4. what is accepted
-  job.accept_spec();
-  if (job.array) job.array->all = request.array->tasks;
+  parts_.jobs.accept(job);
+  if (job.array) job.array->wishes.edit().all = request.array->tasks;
   // 5. the scheduler
-  if (!job.submitted) return submit(job, std::move(request), predecessors.known);
-  if (job.array && std::exchange(job.array->waits_for_mend, false)) release_all(job);
+  if (!job.wishes->submitted) return submit(job, std::move(request), predecessors.known);
+  if (job.array && std::exchange(job.array->wishes.edit().waits_for_mend, false)) release_all(job);
   tell_update(job, std::move(request), predecessors.known);
   show_accepted(job);
 }
@@ -275,12 +277,12 @@ void Wishes::judge(JobRecord& job) {
 // A job whose spec is worth nothing today. One that has nodes goes on, and takes what may change;
 // one whose partition was deleted stays in the queue as PartitionInactive (api.md).
 void Wishes::go_on_illegally(JobRecord& job, const JobVerdict& verdict) {
-  if (!verdict.partition_missing && job.array && job.submitted && job.array->has_begun()) {
+  if (!verdict.partition_missing && job.array && job.wishes->submitted && job.array->has_begun()) {
     (void)take_allowed(job);
     return hold_rest(job, verdict.problems);
   }
   if (!has_nodes(job)) {
-    const bool waits_for_partition = job.submitted && verdict.partition_missing;
+    const bool waits_for_partition = job.wishes->submitted && verdict.partition_missing;
     if (!waits_for_partition) refuse(job, verdict.problems);
     return;
   }
@@ -294,7 +296,7 @@ bool Wishes::take_allowed(JobRecord& job) {
   auto changed = std::make_shared<kube::Job>(*job.object);
   changed->spec = allowed_change(job.basis(), job.object->spec, has_nodes(job));
   if (!check_job(*changed).empty()) return false;
-  sched::JobRequest request = *job.request;
+  sched::JobRequest request = job.request();
   set_what_may_change(changed->spec, request);
   // Tasks that wait start on the nodes as they are now, also if an edit of their array is refused.
   if (job.array) {
@@ -307,9 +309,9 @@ bool Wishes::take_allowed(JobRecord& job) {
     }
   }
   if (changed->spec == job.object->spec) {
-    job.accept_spec();
+    parts_.jobs.accept(job);
   } else if (changed->spec != job.basis()) {
-    job.accepted = std::move(changed);
+    parts_.jobs.accept(job, std::move(changed));
   }
   tell_update(job, std::move(request), {});
   return true;
@@ -321,35 +323,37 @@ void Wishes::tell_update(JobRecord& job, sched::JobRequest request,
   // last, although the scheduler takes only the time limit and the priority of an Update of a job
   // with nodes. A requeued job gets the rest all the same: its requeue gives it a new submit time
   // (status_after), so the two differ when it is judged again.
-  if (*job.request == request) return;
+  if (job.request() == request) return;
   // The hold as the scheduler knows it, before the request is replaced.
-  const bool held = job.request->hold;
-  if (job.request->dependency != request.dependency) show_terms(job, request.dependency);
-  job.request = std::make_shared<const sched::JobRequest>(std::move(request));
-  sched::Update update{*job.request, known};
+  const bool held = job.request().hold;
+  if (job.request().dependency != request.dependency) show_terms(job, request.dependency);
+  job.wishes.edit().request = std::make_shared<const sched::JobRequest>(std::move(request));
+  sched::Update update{job.request(), known};
   if (job.array) {
     // The terms of single tasks go with it: for an instant without a longer limit of its own, a
     // task would be ended.
     update.tasks = terms_of_tasks(job);
     ArrayRecord& record = *job.array;
     std::set<int> apart;
-    for (const auto& [number, told] : record.told_terms) apart.insert(number);
-    for (const auto& [number, task] : record.tasks) apart.insert(number);
+    for (const auto& [number, told] : record.wishes->told_terms) apart.insert(number);
+    for (const auto& [number, task] : record.tasks()) apart.insert(number);
     for (const int number : apart) {
       const auto own = update.tasks.find(number);
-      note_terms(record, number, own == update.tasks.end() ? sched::TaskTerms{} : own->second);
+      note_terms(record.wishes.edit(), number,
+                 own == update.tasks.end() ? sched::TaskTerms{} : own->second);
     }
-    for (const auto& [number, task] : record.tasks) {
-      take_terms(*task, request_of_task(job, number));
+    for (const auto& [number, task] : record.tasks()) {
+      WishNotes& of_task = task->wishes.edit();
+      of_task.request = with_terms_of(of_task.request, request_of_task(job, number));
       // The rest is for its next start (take_request_of_array).
-      if (task->is_allocated()) task->judge_when_free = true;
+      if (task->is_allocated()) of_task.judge_when_free = true;
     }
   }
   // An Update never takes a hold back, so both directions are sent as events of their own.
   scheduler_.tell(std::move(update));
   share_request(job);
-  if (job.request->hold && !held) scheduler_.tell(sched::Hold{.job = job.id});
-  if (!job.request->hold && held) return release_all(job);
+  if (job.request().hold && !held) scheduler_.tell(sched::Hold{.job = job.id});
+  if (!job.request().hold && held) return release_all(job);
   // Also a new priority releases, and a hold of the request holds, each task that waits.
   tell_tasks_again(job);
 }
@@ -357,7 +361,7 @@ void Wishes::tell_update(JobRecord& job, sched::JobRequest request,
 // An array of which tasks have started does not leave the scheduler, to which all of its tasks
 // would be new when it comes back.
 void Wishes::hold_rest(JobRecord& array, const std::vector<std::string>& problems) {
-  if (!std::exchange(array.array->waits_for_mend, true)) {
+  if (!std::exchange(array.array->wishes.edit().waits_for_mend, true)) {
     scheduler_.tell(sched::Hold{.job = array.id, .by_admin = true});
   }
   refuse_change(array, problems,
@@ -367,8 +371,8 @@ void Wishes::hold_rest(JobRecord& array, const std::vector<std::string>& problem
 // Ends the holds by the system. A hold in its spec stays, as it would with the next leader.
 void Wishes::release_all(JobRecord& job) {
   scheduler_.tell(sched::Release{job.id});
-  const bool is_held = job.request->hold || (job.array && job.array->waits_for_mend);
-  if (is_held) scheduler_.tell(sched::Hold{.job = job.id, .by_admin = !job.request->hold});
+  const bool is_held = job.request().hold || (job.array && job.array->wishes->waits_for_mend);
+  if (is_held) scheduler_.tell(sched::Hold{.job = job.id, .by_admin = !job.request().hold});
   tell_tasks_again(job);
 }
 
@@ -378,11 +382,11 @@ void Wishes::tell_tasks_again(JobRecord& job) {
   if (!job.array) return;
   // A task that is a job by itself hears it once more: whether what it was sent last still counts
   // is not known. Any other one is as its array now.
-  for (auto& [number, held] : job.array->told_holds) {
-    const bool is_apart = job.array->tasks.contains(number);
-    held = is_apart ? !wish_for(job, number).hold.value_or(job.request->hold) : job.request->hold;
+  for (auto& [number, held] : job.array->wishes.edit().told_holds) {
+    const bool is_apart = job.array->tasks().contains(number);
+    held = is_apart ? !wish_for(job, number).hold.value_or(job.request().hold) : job.request().hold;
   }
-  job.array->told_generation = -1;
+  job.array->wishes.edit().told_generation = -1;
   parts_.jobs.touch(job.uid);
 }
 
@@ -390,7 +394,7 @@ std::vector<std::string> Wishes::problems_of_change(const JobRecord& job, const 
                                                     const Predecessors& predecessors) const {
   auto problems = check_change(job.basis(), job.object->spec, has_nodes(job));
   std::ranges::copy(predecessors.problems, std::back_inserter(problems));
-  if (verdict.request && predecessors.dependency != job.request->dependency) {
+  if (verdict.request && predecessors.dependency != job.request().dependency) {
     auto circle = scheduler_.names().refused_dependency(*verdict.request);
     if (circle) problems.push_back("spec.dependency: " + *std::move(circle));
   }
@@ -402,9 +406,41 @@ std::vector<std::string> Wishes::problems_of_change(const JobRecord& job, const 
   return problems;
 }
 
+// Once told, it is the scheduler's: a cancel cannot be taken back. The cancel of an array is one of
+// its tasks.
+void Wishes::cancel(JobRecord& job) {
+  if (!std::exchange(job.wishes.edit().told_cancel, true) && !job.task) {
+    scheduler_.tell(sched::Cancel{job.id});
+  }
+}
+
+void Wishes::forget(JobRecord& job) {
+  job.wishes.edit().submitted = false;
+  // Jobs may wait for one that was never submitted, too.
+  if (job.id.number() != 0) scheduler_.tell(sched::Forget{job.id});
+}
+
+// It is submitted again when that may change.
+void Wishes::submit_refused(JobRecord& job, const std::string& message) {
+  job.wishes.edit().submitted = false;
+  refuse(job, {message});
+}
+
+void Wishes::forget_warning(JobRecord& job) {
+  if (!std::exchange(job.wishes.edit().pod_warning, {}).empty()) show_accepted(job);
+}
+
+void Wishes::tell_hold_again(JobRecord& array, int task) {
+  ArrayWishes& wishes = array.array->wishes.edit();
+  const auto told = wishes.told_holds.find(task);
+  if (told == wishes.told_holds.end() || !std::exchange(told->second, false)) return;
+  wishes.told_generation = -1;
+  parts_.jobs.touch(array.uid);
+}
+
 void Wishes::refuse(JobRecord& job, const std::vector<std::string>& problems) {
-  if (job.submitted) {
-    job.submitted = false;
+  if (job.wishes->submitted) {
+    job.wishes.edit().submitted = false;
     // It comes back as a new submission if its author mends it, with the same number and submit
     // time.
     // The scheduler must not start a job whose spec cannot be turned into pods.
@@ -441,7 +477,7 @@ void Wishes::end_refused(JobRecord& job) {
                                // a requeue.
                                .restarts = static_cast<int>(job.wanted().restarts.value_or(0))};
   parts_.jobs.apply(job, end, {.now = parts_.now, .generation = job.object->metadata.generation});
-  job.accept_spec();
+  parts_.jobs.accept(job);
   // For those that wait for it.
   scheduler_.tell(sched::Forget{job.id});
   parts_.jobs.touch(job.uid);
@@ -470,7 +506,7 @@ void Wishes::show_partitions(JobRecord& job) {
 // Both are Accepted=True: a refusal of pods by the API server, such as by a quota, may be over
 // before the job starts.
 void Wishes::show_accepted(JobRecord& job) {
-  const bool warns = !job.pod_warning.empty();
+  const bool warns = !job.wishes->pod_warning.empty();
   const std::int64_t generation = job.object->metadata.generation;
   const auto judged = std::exchange(job.wanted_unmarked().observed_generation, generation);
   // Editors of a job look at it next. The first look at a job goes with the write of its number.
@@ -508,7 +544,7 @@ void Wishes::show_terms(JobRecord& job, const sched::Dependency& dependency) {
     if (term.job_name.empty() || !term.job_id) continue;
     JobRecord* const named = parts_.jobs.peek(sched::JobId{*term.job_id});
     if (named == nullptr || named->status.stored().job_id) continue;
-    job.commit_after_ends.insert(named->id);
+    statuses_.write_after_end(job, named->id);
     parts_.jobs.mark(*named, WriteUrgency::kUrgent);
   }
 }
@@ -516,15 +552,16 @@ void Wishes::show_terms(JobRecord& job, const sched::Dependency& dependency) {
 // Keeps no copy of the request that the scheduler has.
 void Wishes::share_request(JobRecord& job) {
   const auto view = scheduler_.view(job.id);
-  if (view && *view->facts->request == *job.request) job.request = view->facts->request;
+  if (view && *view->facts->request == job.request())
+    job.wishes.edit().request = view->facts->request;
 }
 
 void Wishes::submit(JobRecord& job, sched::JobRequest request, std::vector<sched::KnownJob> known) {
-  job.submitted = true;
+  job.wishes.edit().submitted = true;
   show_terms(job, request.dependency);
-  job.request = std::make_shared<const sched::JobRequest>(std::move(request));
+  job.wishes.edit().request = std::make_shared<const sched::JobRequest>(std::move(request));
   // A Submit carries the suspension with it; it is not sent as an event of its own.
-  job.told_suspend = job.request->suspend;
+  job.wishes.edit().told_suspend = job.request().suspend;
   parts_.jobs.change(job, WriteUrgency::kUrgent, [&](kube::JobStatus& wanted) {
     wanted.state = kube::JobState::kPending;
     wanted.reason.clear();
@@ -539,7 +576,7 @@ void Wishes::submit(JobRecord& job, sched::JobRequest request, std::vector<sched
   // The pods of an adopted gang exist already, so the API server has taken them.
   if (!job.is_adopted()) trials_.add(job.uid);
   parts_.report.log("job submitted", job_fields(job));
-  scheduler_.tell(sched::Submit{*job.request, std::move(known)});
+  scheduler_.tell(sched::Submit{job.request(), std::move(known)});
   share_request(job);
   show_priority_unmarked(job, scheduler_);
 }
@@ -547,11 +584,7 @@ void Wishes::submit(JobRecord& job, sched::JobRequest request, std::vector<sched
 // Sends everything in the spec that is a command rather than a property.
 void Wishes::tell_commands(JobRecord& job) {
   const kube::JobControl& control = job.object->spec.control;
-  // Once told, it is the scheduler's: a cancel cannot be taken back.
-  if (must_end(job) && !job.told_cancel) {
-    job.told_cancel = true;
-    scheduler_.tell(sched::Cancel{job.id});
-  }
+  if (must_end(job)) cancel(job);
   tell_suspension(job);
   if (!job.wanted().observed) job.wanted_unmarked().observed.emplace();
   tell_requests(job, control.requeue_request.value_or(0), control.release_request.value_or(0));
@@ -586,39 +619,39 @@ void Wishes::tell_suspension(JobRecord& job) {
   const kube::JobControl& control = job.object->spec.control;
   const bool of_job = control.suspend.value_or(false);
   // Those that wait are not suspended (13.4), but for one that was when it was requeued.
-  if (job.task && !job.is_allocated() && !job.told_suspend) return;
+  if (job.task && !job.is_allocated() && !job.wishes->told_suspend) return;
   const bool suspend =
       job.task ? wish_for(parts_.jobs.array_of(job), *job.task).suspend.value_or(of_job) : of_job;
-  if (!suspend && (job.told_suspend || job.start.suspension_waits)) {
-    for (const std::string& node : job.start.nodes) parts_.nodes.stop_asking(node, job.uid);
+  if (!suspend && (job.wishes->told_suspend || *job.suspension_waits)) {
+    for (const std::string& node : job.start->nodes) parts_.nodes.stop_asking(node, job.uid);
   }
   if (!suspend) suspension_waits_no_more(job);
-  if (suspend == job.told_suspend) return;
+  if (suspend == job.wishes->told_suspend) return;
   if (!suspend) {
-    job.told_suspend = false;
+    job.wishes.edit().told_suspend = false;
     return scheduler_.tell(sched::UserResume{job.id});
   }
   // A job without nodes needs no agent: suspending it is like a hold.
   if (job.is_allocated() && !job.wanted().ending) {
-    for (const std::string& node : job.start.nodes) parts_.nodes.ask_to_stop(node, job.uid);
+    for (const std::string& node : job.start->nodes) parts_.nodes.ask_to_stop(node, job.uid);
     if (suspension_waits(job)) return;
   }
   // Before this, the job runs on and counts as running: what is said to be Suspended really stands
   // still.
-  job.told_suspend = true;
+  job.wishes.edit().told_suspend = true;
   scheduler_.tell(sched::UserSuspend{job.id});
 }
 
 // Returns true if the suspension waits for an agent. After a while the job says for which one.
 bool Wishes::suspension_waits(JobRecord& job) {
   // The first node that is not ready decides; the others are asked when that one is.
-  for (const std::string& node : job.start.nodes) {
+  for (const std::string& node : job.start->nodes) {
     const auto why = parts_.nodes.why_not_stopped(node);
     if (!why) continue;
-    if (!job.start.suspension_waits) job.start.suspension_waits = parts_.now;
+    if (!*job.suspension_waits) job.suspension_waits.edit() = parts_.now;
     // A usual wait lasts a few seconds; a message that comes and goes with it would alarm
     // users for nothing.
-    const base::Instant told_at = *job.start.suspension_waits + kSuspensionPatience;
+    const base::Instant told_at = **job.suspension_waits + kSuspensionPatience;
     if (told_at > parts_.now) {
       parts_.jobs.set_timer(job, told_at);
       return true;
@@ -640,7 +673,7 @@ bool Wishes::suspension_waits(JobRecord& job) {
 }
 
 void Wishes::suspension_waits_no_more(JobRecord& job) {
-  job.start.suspension_waits.reset();
+  job.suspension_waits.edit().reset();
   // Recognized by its text: the message may have been written by an earlier leader, and any other
   // message must stay.
   if (!job.wanted().message.starts_with(kWaits)) return;
@@ -654,7 +687,7 @@ void Wishes::judge_waiting() {
 void Wishes::judge_classes(const std::set<NodeClasses::Names>& outdated) {
   if (outdated.empty()) return;
   parts_.jobs.for_each_unfinished([&](JobRecord& job) {
-    if (outdated.contains(job.request->unusable_nodes)) judge_later(job);
+    if (outdated.contains(job.request().unusable_nodes)) judge_later(job);
   });
 }
 
@@ -663,11 +696,58 @@ void Wishes::judge_classes(const std::set<NodeClasses::Names>& outdated) {
 void Wishes::judge_later(JobRecord& job) {
   if (job.is_final() || job.deleted) return;
   if (job.is_allocated()) {
-    job.judge_when_free = true;
+    job.wishes.edit().judge_when_free = true;
     return;
   }
-  job.judge_again = true;
+  parts_.jobs.judge_again(job);
   parts_.jobs.touch(job.uid);
+}
+
+std::vector<JobRecord*> Wishes::restore_tasks(JobRecord& array) {
+  const ArrayRecord& record = *array.array;
+  ArrayWishes& told = array.array->wishes.edit();
+  std::vector<JobRecord*> made;
+  const std::map<int, sched::TaskTerms> wished = terms_of_tasks(array);
+  const std::set<int> held = held_tasks(array);
+  std::set<int> apart = held;
+  for (const auto& [number, terms] : wished) apart.insert(number);
+  // Without it the array may need to be judged like a new one.
+  if (apart.empty() || !array.object->spec.array || !array.wanted().array) return made;
+  const auto all =
+      slurm::parse_array("spec.array.tasks", array.object->spec.array->tasks, kube::kArrayTasksMax);
+  if (!all) return made;
+  for (const int number : apart) {
+    if (!all->tasks.contains(number)) continue;
+    const auto known = record.tasks().find(number);
+    const bool has_record = known != record.tasks().end();
+    if (!has_record && std::ssize(made) >= kube::kArrayBegunMax) continue;
+    const auto terms = wished.find(number);
+    if (terms != wished.end()) told.told_terms[number] = terms->second;
+    const bool waits = !has_record || !known->second->is_allocated();
+    if (waits && held.contains(number)) told.told_holds[number] = true;
+    if (has_record) continue;
+    const kube::ArrayTask entry{.task = number, .state = kube::JobState::kPending};
+    made.push_back(&parts_.jobs.make_task(array, number, &entry));
+  }
+  return made;
+}
+
+void Wishes::restore_all(JobRecord& array, const sched::TaskSet& all) {
+  array.array->wishes.edit().all = all;
+}
+
+// The spec may have changed while there was no leader: it is judged like any change, since a new
+// record has yet to be judged.
+void Wishes::restore(JobRecord& job, std::shared_ptr<const sched::JobRequest> request,
+                     bool is_suspended) {
+  WishNotes& told = job.wishes.edit();
+  told.submitted = true;
+  told.request = std::move(request);
+  told.told_suspend = is_suspended;
+  parts_.jobs.accept(job);
+  if (!is_suspended) return;
+  // Nodes are asked for an agent on behalf of a suspension; that is kept in memory alone.
+  for (const std::string& node : job.start->nodes) parts_.nodes.ask_to_stop(node, job.uid);
 }
 
 void Wishes::answered(PodTried&& outcome) {
@@ -676,8 +756,8 @@ void Wishes::answered(PodTried&& outcome) {
     JobRecord* job = parts_.jobs.peek(uid);
     // The job has pods or will have some now: their own refusal says more than the trial.
     if (job == nullptr || job->is_final() || job->is_allocated()) continue;
-    if (warning == job->pod_warning) continue;
-    job->pod_warning = warning;
+    if (warning == job->wishes->pod_warning) continue;
+    job->wishes.edit().pod_warning = warning;
     show_accepted(*job);
     // One event for all that are alike: thousands would push out what else there is to say.
     if (warning.empty() || uid != outcome.uid) continue;

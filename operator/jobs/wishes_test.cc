@@ -34,11 +34,11 @@ TEST_F(WishesTest, AJobWaitsForItsNumberAndIsSubmittedOnce) {
   JobRecord& job = see(made);
   wishes.heed(job);
   EXPECT_EQ(events(), 0);
-  EXPECT_FALSE(job.submitted);
+  EXPECT_FALSE(job.wishes->submitted);
   reserve_numbers();
   wishes.heed(job);
   EXPECT_EQ(events(), 1);
-  EXPECT_TRUE(job.submitted);
+  EXPECT_TRUE(job.wishes->submitted);
   EXPECT_EQ(job.wanted().job_id, 1);
   EXPECT_EQ(job.wanted().submit_time, now - std::chrono::seconds{5});
   EXPECT_EQ(job.wanted().state, kube::JobState::kPending);
@@ -65,7 +65,7 @@ TEST_F(WishesTest, AnIllegalJobIsRefusedOnceAndSubmittedWhenItIsMended) {
   EXPECT_EQ(says(job, kube::kStalled), "True Invalid");
   EXPECT_EQ(job.wanted().reason, "NotAccepted");
   EXPECT_NE(job.wanted().message.find("gone"), std::string::npos) << job.wanted().message;
-  job.judge_again = true;
+  jobs.judge_again(job);
   wishes.heed(job);
   EXPECT_EQ(told(), "") << "that was said";
   wishes.heed(see_changed(job, [](kube::JobSpec& spec) { spec.partitions.clear(); }));
@@ -106,7 +106,7 @@ TEST_F(WishesTest, ACancelledJobWithoutANumberWaitsForIt) {
 TEST_F(WishesTest, AJobThatWaitsAndBecomesIllegalIsForgotten) {
   JobRecord& job = submitted();
   wishes.heed(see_changed(job, [](kube::JobSpec& spec) { spec.resources.nodes->min = 3; }));
-  EXPECT_FALSE(job.submitted);
+  EXPECT_FALSE(job.wishes->submitted);
   EXPECT_EQ(events(), 1);
   // The cluster has two nodes, and the job now asks for three.
   EXPECT_FALSE(scheduler.view(job.id).has_value());
@@ -122,7 +122,7 @@ TEST_F(WishesTest, AJobWhosePartitionWentStaysInTheQueue) {
   (void)policy.decide(nodes.objects(), now);
   wishes.judge_waiting();
   wishes.heed(job);
-  EXPECT_TRUE(job.submitted);
+  EXPECT_TRUE(job.wishes->submitted);
   EXPECT_EQ(events(), 0);
 }
 
@@ -148,7 +148,7 @@ TEST_F(WishesTest, AChangeOfAWaitingJobIsTold) {
   JobRecord& job = submitted();
   wishes.heed(see_changed(job, [](kube::JobSpec& spec) { spec.resources.nodes->min = 1; }));
   EXPECT_EQ(events(), 1);
-  EXPECT_EQ(job.request->min_nodes, 1);
+  EXPECT_EQ(job.request().min_nodes, 1);
   EXPECT_EQ(job.wanted().observed_generation, 2);
 }
 
@@ -160,7 +160,7 @@ TEST_F(WishesTest, AChangeThatARunningJobCannotMakeIsRefusedAndLeavesItAsItWas) 
   EXPECT_EQ(events(), 0);
   EXPECT_EQ(told(), "ChangeRefused");
   EXPECT_EQ(says(job, kube::kAccepted), "False ChangeRefused");
-  EXPECT_EQ(job.request->min_nodes, 2);
+  EXPECT_EQ(job.request().min_nodes, 2);
   EXPECT_EQ(job.basis().resources.nodes->min, 2);
   wishes.heed(see_changed(job, [](kube::JobSpec& spec) { spec.resources.nodes->min = 2; }));
   EXPECT_EQ(says(job, kube::kAccepted), "True Accepted") << "taken back";
@@ -175,13 +175,13 @@ TEST_F(WishesTest, ARefusedChangeTakesNoOtherOneWithIt) {
   }));
   EXPECT_EQ(says(job, kube::kAccepted), "False ChangeRefused");
   EXPECT_EQ(events(), 1);
-  EXPECT_EQ(job.request->min_nodes, 2);
+  EXPECT_EQ(job.request().min_nodes, 2);
   EXPECT_EQ(scheduler.view(job.id)->facts->time_limit, std::chrono::minutes{5});
   wishes.heed(see_changed(
       job, [](kube::JobSpec& spec) { spec.schedule.time_limit = std::chrono::minutes{3}; }));
   EXPECT_EQ(says(job, kube::kAccepted), "False ChangeRefused");
   EXPECT_EQ(scheduler.view(job.id)->facts->time_limit, std::chrono::minutes{3});
-  job.judge_again = true;
+  jobs.judge_again(job);
   (void)events();
   wishes.heed(job);
   EXPECT_EQ(events(), 0) << "nothing has changed";
@@ -272,8 +272,8 @@ TEST_F(WishesTest, OnlyJobsThatWaitAreJudgedAgain) {
   (void)jobs.take_touched();
   wishes.judge_waiting();
   EXPECT_EQ(jobs.take_touched(), std::vector<std::string>{waits.uid});
-  EXPECT_TRUE(waits.judge_again);
-  for (const JobRecord* job : {&runs, &ended, &gone}) EXPECT_FALSE(job->judge_again) << job->uid;
+  EXPECT_TRUE(*waits.judge_again);
+  for (const JobRecord* job : {&runs, &ended, &gone}) EXPECT_FALSE(*job->judge_again) << job->uid;
 }
 
 // The number that the job came with is not a request.
@@ -294,7 +294,7 @@ TEST_F(WishesTest, WhatTheApiServerWouldRefuseIsAWarningThatGoesAway) {
   wishes.answered({job.uid, base::Error{base::Code::kPermissionDenied, "over the quota"}});
   EXPECT_EQ(says(job, kube::kAccepted), "True AcceptedWithWarning");
   EXPECT_EQ(told(), "PodsWouldBeRefused");
-  EXPECT_TRUE(job.submitted);
+  EXPECT_TRUE(job.wishes->submitted);
   EXPECT_EQ(events(), 0) << "it only informs";
   wishes.answered({job.uid, base::Status{}});
   EXPECT_EQ(says(job, kube::kAccepted), "True Accepted");
@@ -305,7 +305,7 @@ TEST_F(WishesTest, WhatTheApiServerWouldRefuseIsAWarningThatGoesAway) {
 TEST_F(WishesTest, ARefusedTrialSaysNothingOfAJobThatHasStarted) {
   JobRecord& job = started();
   wishes.answered({job.uid, base::Error{base::Code::kPermissionDenied, "over the quota"}});
-  EXPECT_EQ(job.pod_warning, "");
+  EXPECT_EQ(job.wishes->pod_warning, "");
   EXPECT_EQ(told(), "");
 }
 

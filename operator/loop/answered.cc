@@ -46,7 +46,7 @@ void ControlLoop::answered(StatusPatched<T>&& outcome) {
       jobs_.touch(job->uid);
       statuses_.look_again(job->uid);
       // Timetables and pods may wait for this job's commit points.
-      for (const std::string& node : job->start.nodes) timetables_.look_again(node);
+      for (const std::string& node : job->start->nodes) timetables_.look_again(node);
     }
   } else if constexpr (std::is_same_v<T, kube::BatchJob>) {
     mirror = managed_.find_status(outcome.uid);
@@ -92,7 +92,6 @@ void ControlLoop::answered(StatusPatched<T>&& outcome) {
 void ControlLoop::tasks_answered(const StatusPatched<kube::Job>& outcome) {
   JobRecord* array = jobs_.find(outcome.uid);
   if (array == nullptr || !array->array) return;
-  if (!outcome.result.ok()) array->array->rest = {};
   // The part that mirrors of tasks look at: not the spec, and not the entries of all other tasks.
   const auto head_of = [](const base::Result<kube::Job>& whole) -> base::Result<kube::Job> {
     if (!whole.ok()) return whole.error();
@@ -102,7 +101,7 @@ void ControlLoop::tasks_answered(const StatusPatched<kube::Job>& outcome) {
   };
   base::Result<kube::Job> result = head_of(outcome.result);
   base::Result<kube::Job> fresh = head_of(outcome.fresh);
-  for (auto& [key, said] : std::exchange(array->array->in_flight, {})) {
+  for (auto& [key, said] : statuses_.take_in_flight(*array, outcome.result.ok())) {
     JobRecord* task = jobs_.peek(key);
     if (task == nullptr) continue;
     if (result.ok()) result->status = std::move(said);
@@ -110,7 +109,7 @@ void ControlLoop::tasks_answered(const StatusPatched<kube::Job>& outcome) {
     (void)task->status.answered(result, fresh, now_);
     jobs_.touch(key);
     statuses_.look_again(key);
-    for (const std::string& node : task->start.nodes) timetables_.look_again(node);
+    for (const std::string& node : task->start->nodes) timetables_.look_again(node);
     if (outcome.result.ok()) pod_writes_.keep_template(*outcome.result, key);
   }
 }
@@ -222,9 +221,9 @@ void ControlLoop::answered(PodDeleted&& outcome) {
       outcome.status.error().code == base::Code::kNotFound) {
     // The watch may have shown that before the answer to the creation came, and will not show it
     // again.
-    const auto gone = std::ranges::find(job->pods, outcome.uid,
+    const auto gone = std::ranges::find(*job->pods, outcome.uid,
                                         [](const auto& each) { return each.second->metadata.uid; });
-    if (gone != job->pods.end()) index_pod({job->key.ns, gone->first}, nullptr);
+    if (gone != job->pods->end()) index_pod({job->key.ns, gone->first}, nullptr);
   }
   pod_writes_.answered(std::move(outcome));
 }

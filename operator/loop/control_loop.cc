@@ -128,7 +128,7 @@ void ControlLoop::note_change(const std::string& job_uid) {
   if (job == nullptr) return drop_job(job_uid);
   observe_job(*job, now_);
   // From now on, if it has become ready.
-  if (unsliced_.observe_never_frozen(job_uid, job->start.never_frozen)) count_unsliced(*job);
+  if (unsliced_.observe_never_frozen(job_uid, job->gang->never_frozen)) count_unsliced(*job);
 }
 
 // The life of a job, as far as it has come. `job` may be gone afterwards.
@@ -138,20 +138,20 @@ void ControlLoop::reconcile(JobRecord& job) {
   if (job.deleted) {
     // The object is gone; its pods go by garbage collection as well, but their nodes must not be
     // given away before they are.
-    // The cancel of an array is one of its tasks. It goes when they have gone.
-    const bool has_tasks = job.array && !job.array->tasks.empty();
-    if ((!job.is_allocated() || !job.submitted) && !has_tasks) {
+    // An array goes when its tasks have gone.
+    const bool has_tasks = job.array && !job.array->tasks().empty();
+    if ((!job.is_allocated() || !job.wishes->submitted) && !has_tasks) {
       pod_writes_.end_pods(job, std::nullopt);
-      if (!pod_writes_.has_pods_left(job) && job.start.creating.empty()) forget(job);
+      if (!pod_writes_.has_pods_left(job) && job.launch->creating.empty()) forget(job);
       return;
     }
-    if (!std::exchange(job.told_cancel, true) && !job.task) scheduler_.tell(sched::Cancel{job.id});
+    wishes_.cancel(job);
   } else if (job.is_final() && job.task) {
     return end_task(job);
   } else if (job.is_final()) {
     jobs_.end(job);
     // The scheduler is done with it; its number stays in the object.
-    if (std::exchange(job.submitted, false)) scheduler_.tell(sched::Forget{job.id});
+    if (job.wishes->submitted) wishes_.forget(job);
     // put_away may drop the record, and note_change then finds none: these parts hear of the end
     // here.
     wishes_.heed_finished(job);
@@ -159,17 +159,17 @@ void ControlLoop::reconcile(JobRecord& job) {
     managed_.observe_job(job);
     gated_.observe_job(job);
     leave_orphans(job);
-    if (job.array) delete_old_pods(job);
-    if (job.array && !job.deleting.empty()) return;  // until they are gone
+    if (job.array) pod_writes_.delete_old_pods(job);
+    if (job.array && !job.deleting->empty()) return;  // until they are gone
     (void)jobs_.put_away(job);
     return;
   } else {
     wishes_.heed(job);
-    if (job.array) delete_old_pods(job);
+    if (job.array) pod_writes_.delete_old_pods(job);
     if (job.array) end_array(job);
   }
   // 2. Follow its pods. They are neither made nor ended before the commit point is stored.
-  if (!job.submitted || job.is_final()) return;
+  if (!job.wishes->submitted || job.is_final()) return;
   pod_writes_.end_stale_pods(job);
   if (!job.is_allocated()) return;
   // The gate opens when the job's last commit point is stored. Before that a crash would leave pods
@@ -188,77 +188,42 @@ void ControlLoop::foretell(JobRecord& job) {
 // `task` may be gone afterwards.
 void ControlLoop::end_task(JobRecord& task) {
   jobs_.end(task);
-  if (std::exchange(task.submitted, false)) scheduler_.tell(sched::Forget{task.id});
+  if (task.wishes->submitted) wishes_.forget(task);
   leave_orphans(task);
   const bool is_stored =
       task.status.urgency() == WriteUrgency::kClean && !task.status.is_in_flight();
-  if (!is_stored || task.start.launching || !task.start.creating.empty()) return;
+  if (!is_stored || task.launch->launching || !task.launch->creating.empty()) return;
   // The pods that stay need neither. A task that was canceled while it waited again has no slots.
-  const bool may_have_some =
-      task.start.slots.empty() ? task.wanted().starts.value_or(0) > 0 : task.start.slots.size() > 1;
+  const bool may_have_some = task.start->slots.empty() ? task.wanted().starts.value_or(0) > 0
+                                                       : task.start->slots.size() > 1;
   if (task.object->spec.batch && may_have_some) {
     writer_.submit(DeleteStepObjects{task.key, task.uid, task.wanted().starts.value_or(0)});
   }
-  keep_newest_pods(jobs_.array_of(task), task);
+  pod_writes_.keep_pods(jobs_.array_of(task), task);
   jobs_.forget(task);
 }
 
 // An array ends when the ends of all its tasks are stored.
 void ControlLoop::end_array(JobRecord& array) {
   ArrayRecord& record = *array.array;
-  if (!array.submitted || array.is_final() || record.has_rest() || !record.tasks.empty()) return;
+  if (!array.wishes->submitted || array.is_final() || record.has_rest() || !record.tasks().empty())
+    return;
   if (array.status.urgency() != WriteUrgency::kClean || array.status.is_in_flight()) return;
   // The end of what never had a record is stored first.
-  if (record.outcomes.ended() < record.all.size()) {
+  if (record.outcomes().ended() < record.wishes->all.size()) {
     return jobs_.mark(array, WriteUrgency::kUrgent);
   }
-  const bool has_failed = record.outcomes.count(kube::TaskOutcome::kFailed) > 0;
-  const bool was_canceled = record.outcomes.count(kube::TaskOutcome::kCancelled) > 0;
+  const bool has_failed = record.outcomes().count(kube::TaskOutcome::kFailed) > 0;
+  const bool was_canceled = record.outcomes().count(kube::TaskOutcome::kCancelled) > 0;
   const sched::StateChange end{.job = array.id,
                                .state = has_failed     ? sched::JobState::kFailed
                                         : was_canceled ? sched::JobState::kCancelled
                                                        : sched::JobState::kCompleted,
                                .reason = sched::Reason::kNone,
-                               .exit_code = record.exit_code,
+                               .exit_code = record.exit_code(),
                                .restarts = static_cast<int>(array.wanted().restarts.value_or(0))};
   jobs_.apply(array, end, {.now = now_, .generation = array.object->metadata.generation});
   report_.log("array ended", job_fields(array, {{"tasks", array.wanted().array->summary}}));
-}
-
-// The pods of the last tasks stay, as those of any job that has ended: for their logs.
-void ControlLoop::keep_newest_pods(JobRecord& array, const JobRecord& ended) {
-  const bool is_good = ended.wanted().state == kube::JobState::kCompleted;
-  auto& kept = is_good ? array.array->good_pods : array.array->failed_pods;
-  for (const auto& [name, pod] : ended.pods) kept.push_back({name, pod->metadata.uid});
-  delete_old_pods(array);
-}
-
-void ControlLoop::delete_old_pods(JobRecord& array) {
-  constexpr std::size_t kFailedKept = 100;
-  constexpr std::size_t kGoodKept = 10;
-  delete_oldest(array, array.array->failed_pods, kFailedKept);
-  delete_oldest(array, array.array->good_pods, kGoodKept);
-}
-
-// One whose deletion fails is deleted at the next look. Cost: those that are too many.
-void ControlLoop::delete_oldest(JobRecord& array, std::deque<ArrayRecord::KeptPod>& kept,
-                                std::size_t most) {
-  const std::size_t too_many = kept.size() - std::min(kept.size(), most);
-  std::deque<ArrayRecord::KeptPod> left;
-  for (std::size_t i = 0; i < too_many; ++i) {
-    ArrayRecord::KeptPod pod = std::move(kept.front());
-    kept.pop_front();
-    const kube::ObjectKey key{array.key.ns, pod.name};
-    const PodPlace* place = pods_.find(key);
-    if (place == nullptr || place->pod == nullptr || place->pod->metadata.uid != pod.uid) {
-      array.deleting.erase(pod.uid);  // it is gone
-      continue;
-    }
-    if (array.deleting.insert(pod.uid).second) writer_.submit(DeletePod{key, pod.uid, array.uid});
-    left.push_back(std::move(pod));
-  }
-  kept.insert(kept.begin(), std::make_move_iterator(left.begin()),
-              std::make_move_iterator(left.end()));
 }
 
 void ControlLoop::write_due() {
@@ -312,7 +277,7 @@ void ControlLoop::write_due_informing() {
   writer_.submit_all(std::move(trials));
   const auto pods_of = [this](const std::string& uid) -> const SuspensionNotes::Pods* {
     const JobRecord* job = jobs_.peek(uid);
-    return job == nullptr ? nullptr : &job->pods;
+    return job == nullptr ? nullptr : &*job->pods;
   };
   writer_.submit_all(notes_.due(budget_, now_, pods_of));
   // Jobs are created for pods and batch Jobs here as well, as far as there is room. These creations

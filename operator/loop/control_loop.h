@@ -15,7 +15,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -87,7 +86,7 @@ class ControlLoop : private LoopBasis, private LoopParts {
   template <typename Action>
   void for_each_pod(Action action) const {
     jobs_.for_each_unfinished([&](JobRecord& job) {
-      for (const auto& [name, pod] : job.pods) {
+      for (const auto& [name, pod] : *job.pods) {
         action(*pod, pods_.is_unseen(kube::key_of(pod->metadata)));
       }
     });
@@ -105,11 +104,6 @@ class ControlLoop : private LoopBasis, private LoopParts {
   void foretell(JobRecord& job);
   void end_task(JobRecord& task);
   void end_array(JobRecord& array);
-  void keep_newest_pods(JobRecord& array, const JobRecord& ended);
-  void delete_old_pods(JobRecord& array);
-  void delete_oldest(JobRecord& array, std::deque<ArrayRecord::KeptPod>& kept, std::size_t most);
-  std::vector<JobRecord*> tasks_apart(JobRecord& array);
-  void restore_kept_pods(JobRecord& array);
   void note_change(const std::string& job_uid);
   void write_due();
   void write_due_apart();

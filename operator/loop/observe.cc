@@ -166,7 +166,8 @@ void ControlLoop::index_pod(const kube::ObjectKey& key,
     nodes_.erase_pod(before->node, key);
     orphans_.remove(key);
     managed_.erase_orphan(key);
-    jobs_.erase_pod(key, *before, pod.get());
+    jobs_.erase_pod(key, *before);
+    pod_writes_.observe(*before, pod.get());
   }
   if (!after) return;
   const bool is_foreign = after->job_uid.empty();
@@ -188,7 +189,7 @@ void ControlLoop::index_pod(const kube::ObjectKey& key,
 // lost, or came late, and no watch had shown it (pod_index.cc says how long that may take).
 void ControlLoop::leave_orphans(const JobRecord& job) {
   std::vector<std::shared_ptr<const kube::Pod>> left;
-  for (const auto& [name, pod] : job.pods) {
+  for (const auto& [name, pod] : *job.pods) {
     if (!is_finished(*pod)) left.push_back(pod);
   }
   for (const auto& pod : left) {
@@ -199,13 +200,10 @@ void ControlLoop::leave_orphans(const JobRecord& job) {
   }
 }
 
-// Forgets a deleted job whose pods are gone. `submitted` makes sure that the scheduler hears of it
-// once.
+// Forgets a deleted job whose pods are gone.
 void ControlLoop::forget(JobRecord& job) {
-  // Jobs may wait for one that was never submitted, too.
-  if (job.id.number() != 0) scheduler_.tell(sched::Forget{job.id});
-  job.submitted = false;
-  for (const std::string& node : job.start.nodes) nodes_.leave(node, job.uid);
+  wishes_.forget(job);
+  for (const std::string& node : job.start->nodes) nodes_.leave(node, job.uid);
   if (!job.task) forget_job(job.uid);
   jobs_.forget(job);
 }
@@ -306,7 +304,7 @@ void ControlLoop::note_late_table(const std::string& node) {
 }
 
 void ControlLoop::count_unsliced(const JobRecord& job) {
-  const bool is_there = std::any_of(job.start.nodes.begin(), job.start.nodes.end(),
+  const bool is_there = std::any_of(job.start->nodes.begin(), job.start->nodes.end(),
                                     [this](const auto& node) { return !unsliced_.slices(node); });
   unsliced_.count_job(job.uid, is_there, now_, run_time_sources());
 }
@@ -331,7 +329,7 @@ void ControlLoop::take_plans() {
 
 // Returns true if the stored timetable of one of its nodes lists the job. Cost: their pods.
 bool ControlLoop::is_listed(const JobRecord& job) const {
-  return std::ranges::any_of(job.start.nodes, [&](const std::string& node) {
+  return std::ranges::any_of(job.start->nodes, [&](const std::string& node) {
     const auto stored = timetables_.stored(node);
     return stored != nullptr &&
            std::ranges::any_of(stored->pods, [&](const kube::TimetablePod& pod) {

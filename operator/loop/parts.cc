@@ -16,10 +16,11 @@ LoopParts::LoopParts(LoopBasis& basis, TemplateBook& templates)
                  [this](const std::string& node) { return timetables_.is_published(node); }}},
       timetables_{nodes_, gate_, basis.report_},
       parts_{basis.now_, jobs_, nodes_, policy_, basis.report_, basis.ends_by_time_},
-      wishes_{parts_, scheduler_, numbers_, trials_},
-      decisions_{parts_, scheduler_, timetables_, wishes_, basis.counters_, basis.totals_},
-      pod_writes_{parts_, gate_, basis.writer_, basis.counters_},
+      wishes_{parts_, scheduler_, numbers_, trials_, statuses_},
+      pod_writes_{parts_, pods_, gate_, basis.writer_, basis.counters_},
       gangs_{parts_, scheduler_, timetables_, pod_writes_},
+      decisions_{parts_,  scheduler_, timetables_,     statuses_,
+                 wishes_, gangs_,     basis.counters_, basis.totals_},
       managed_{basis.report_, templates.of_batch_jobs()},
       gated_{basis.report_} {}
 

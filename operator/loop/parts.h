@@ -139,9 +139,9 @@ class LoopParts {
   JobNumbers numbers_;
   PodTrials trials_;
   Wishes wishes_;
-  Decisions decisions_;
   PodWrites pod_writes_;
   GangRunner gangs_;
+  Decisions decisions_;
   RunTimes run_times_;
   QueuePriorities queue_priorities_;
   TimeToLive time_to_live_{recorded_};
@@ -162,13 +162,13 @@ class LoopParts {
   template <typename Visit>
   void each(Visit visit) {
     auto& [policy, agents, nodes, pods, jobs, counts, scheduler, gate, timetables, usage, budget,
-           recorded, task_ends, statuses, parts, numbers, trials, wishes, decisions, pod_writes,
-           gangs, run_times, queue_priorities, time_to_live, unseen_jobs, forecasts, notes, managed,
-           gated, taints, orphans, unsliced, late, lag] = *this;
+           recorded, task_ends, statuses, parts, numbers, trials, wishes, pod_writes, gangs,
+           decisions, run_times, queue_priorities, time_to_live, unseen_jobs, forecasts, notes,
+           managed, gated, taints, orphans, unsliced, late, lag] = *this;
     const auto visit_all = [&](auto&... all) { (visit(all), ...); };
     visit_all(policy, agents, nodes, pods, jobs, counts, scheduler, gate, timetables, usage, budget,
-              recorded, task_ends, statuses, parts, numbers, trials, wishes, decisions, pod_writes,
-              gangs, run_times, queue_priorities, time_to_live, unseen_jobs, forecasts, notes,
+              recorded, task_ends, statuses, parts, numbers, trials, wishes, pod_writes, gangs,
+              decisions, run_times, queue_priorities, time_to_live, unseen_jobs, forecasts, notes,
               managed, gated, taints, orphans, unsliced, late, lag);
   }
 };

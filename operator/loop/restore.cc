@@ -54,11 +54,11 @@ JobVerdict verdict_of_task(const JobRecord& array, const JobRecord& task,
 // Shares the request of the array with a task that has no terms of its own, as the scheduler does
 // when it splits one off.
 void share_request(const JobRecord& array, sched::JobFacts& task) {
-  sched::JobRequest same = *array.request;
+  sched::JobRequest same = array.request();
   same.id = task.id;
   same.submit_time = task.submit_time;
   same.array.reset();
-  if (same == *task.request) task.request = array.request;
+  if (same == *task.request) task.request = array.wishes->request;
 }
 
 // 0 is the priority of a held job, which the hold says by itself. `array`: of a task, whose own
@@ -115,7 +115,8 @@ void ControlLoop::restore() {
     in_order.push_back(&job);
   });
   for (JobRecord* array : std::vector{in_order}) {
-    if (array->array) std::ranges::copy(tasks_apart(*array), std::back_inserter(in_order));
+    if (array->array)
+      std::ranges::copy(wishes_.restore_tasks(*array), std::back_inserter(in_order));
   }
   // Numbers are given in the order of submission, so this is the order of the job table.
   std::sort(in_order.begin(), in_order.end(),
@@ -139,7 +140,7 @@ void ControlLoop::restore() {
   restore_unsliced();
   restore_never_frozen();
   jobs_.for_each_unfinished([this](JobRecord& job) {
-    if (job.array) restore_kept_pods(job);
+    if (job.array) pod_writes_.restore_kept_pods(job);
   });
   // 5. pods that were decided and not made, endings that were stored and not carried out
   jobs_.touch_all();
@@ -149,63 +150,12 @@ void ControlLoop::restore() {
                           {"nodes", nodes_.size()}});
 }
 
-// Makes the records of tasks that wait and that are held by themselves, or whose terms differ from
-// those of the rest, and returns them. Their differences count as sent, and so do those of tasks
-// that have records. For more tasks than may have begun the loop sends them: each record costs as
-// much as a job.
-std::vector<JobRecord*> ControlLoop::tasks_apart(JobRecord& array) {
-  ArrayRecord& record = *array.array;
-  std::vector<JobRecord*> made;
-  const std::map<int, sched::TaskTerms> wished = terms_of_tasks(array);
-  const std::set<int> held = held_tasks(array);
-  std::set<int> apart = held;
-  for (const auto& [number, terms] : wished) apart.insert(number);
-  // Without it the array may need to be judged like a new one.
-  if (apart.empty() || !array.object->spec.array || !array.wanted().array) return made;
-  const auto all =
-      slurm::parse_array("spec.array.tasks", array.object->spec.array->tasks, kube::kArrayTasksMax);
-  if (!all) return made;
-  for (const int number : apart) {
-    if (!all->tasks.contains(number)) continue;
-    const auto known = record.tasks.find(number);
-    const bool has_record = known != record.tasks.end();
-    if (!has_record && std::ssize(made) >= kube::kArrayBegunMax) continue;
-    const auto terms = wished.find(number);
-    if (terms != wished.end()) record.told_terms[number] = terms->second;
-    const bool waits = !has_record || !known->second->is_allocated();
-    if (waits && held.contains(number)) record.told_holds[number] = true;
-    if (has_record) continue;
-    const kube::ArrayTask entry{.task = number, .state = kube::JobState::kPending};
-    made.push_back(&jobs_.make_task(array, number, &entry));
-  }
-  return made;
-}
-
-// Those of tasks that have ended, in the order in which they were made.
-void ControlLoop::restore_kept_pods(JobRecord& array) {
-  std::vector<const PodPlace*> places;
-  pods_.for_each_of_tasks(array.key, array.uid, [&](const PodPlace& place) {
-    if (jobs_.peek(place.job_uid) == nullptr && is_finished(*place.pod)) places.push_back(&place);
-  });
-  std::ranges::stable_sort(places, {}, [](const PodPlace* place) {
-    return place->pod->metadata.creation_timestamp.value_or(base::Instant{});
-  });
-  for (const PodPlace* place : places) {
-    const auto task = task_in(place->job_uid);
-    const auto outcome = task ? array.array->outcomes.of(*task) : kube::TaskOutcome::kNone;
-    if (outcome == kube::TaskOutcome::kNone) continue;  // its next start takes it (take_pods)
-    const bool is_good = outcome == kube::TaskOutcome::kSucceeded;
-    auto& kept = is_good ? array.array->good_pods : array.array->failed_pods;
-    kept.push_back({place->pod->metadata.name, place->pod->metadata.uid});
-  }
-}
-
 // The tasks that have not ended and that have no records wait.
 sched::ArrayFacts ControlLoop::restored_array(const ArrayRecord& array) {
   sched::ArrayFacts facts;
-  array.all.each([&](int task) {
+  array.wishes->all.each([&](int task) {
     const sched::TaskOutcome outcome = [&] {
-      switch (array.outcomes.of(task)) {
+      switch (array.outcomes().of(task)) {
         case kube::TaskOutcome::kNone:
           return sched::TaskOutcome::kNotEnded;
         case kube::TaskOutcome::kSucceeded:
@@ -219,7 +169,7 @@ sched::ArrayFacts ControlLoop::restored_array(const ArrayRecord& array) {
     }();
     if (outcome != sched::TaskOutcome::kNotEnded) {
       facts.outcomes.set(task, outcome);
-    } else if (!array.tasks.contains(task)) {
+    } else if (!array.tasks().contains(task)) {
       facts.waiting.insert(task);
     }
   });
@@ -276,12 +226,12 @@ std::optional<sched::JobFacts> ControlLoop::restored_job(JobRecord& job,
   request.dependency = std::move(predecessors.dependency);
   std::ranges::copy(predecessors.known, std::back_inserter(known));
   status.dependency = shown_terms(*job.object, request.dependency, status.dependency);
-  if (job.array) job.array->all = request.array->tasks;
+  if (job.array) wishes_.restore_all(job, request.array->tasks);
   sched::JobFacts restored = sched::JobFacts::of(std::move(request));
   if (job.array) restored.array = restored_array(*job.array);
   restored.terms = stored_terms(job.object->spec, status);
-  restored.priority = stored_priority(status, *restored.request,
-                                      job.task ? jobs_.array_of(job).request.get() : nullptr);
+  restored.priority = stored_priority(
+      status, *restored.request, job.task ? jobs_.array_of(job).wishes->request.get() : nullptr);
   restored.has_begun = status.starts.value_or(0) > 0;
   restored.restarts = static_cast<int>(status.restarts.value_or(0));
   restored.node_failures = static_cast<int>(status.node_failures.value_or(0));
@@ -293,13 +243,7 @@ std::optional<sched::JobFacts> ControlLoop::restored_job(JobRecord& job,
     const auto reason = parse_reason(status.held->reason).value_or(sched::Reason::kJobHeldAdmin);
     restored.held.set(sched::Holds::to_store(reason).value_or(sched::HoldBy::kAdmin));
   }
-  job.submitted = true;
-  // Later wishes are compared with what is sent now (Wishes).
   if (job.task) share_request(jobs_.array_of(job), restored);
-  job.request = restored.request;
-  job.accept_spec();
-  // The spec may have changed while there was no leader: the loop judges it like any change.
-  job.judge_again = !job.task;
   restored.eligible_time = status.eligible_time.value_or(base::Instant{});
   if (!allocated) {
     // A requeue delay that was running goes on. A begin time is in the request.
@@ -308,10 +252,12 @@ std::optional<sched::JobFacts> ControlLoop::restored_job(JobRecord& job,
     }
     restore_claim(job, restored);
     forget_plan(job);
-    job.told_suspend = job.request->suspend;
   } else {
     restore_allocated(job, restored);
   }
+  // No scheduler has heard of a suspension that waits for agents, even if the job is ready.
+  wishes_.restore(job, restored.request,
+                  allocated ? restored.user_suspended : restored.request->suspend);
   return restored;
 }
 
@@ -356,14 +302,9 @@ void ControlLoop::restore_allocated(JobRecord& job, sched::JobFacts& restored) {
   if (status.suspend_time) restored.clock.suspended = status.suspend_time->elapsed;
   restored.user_suspended = restored.state == sched::JobState::kSuspended &&
                             status.reason == reason_name(sched::Reason::kUser);
-  // No scheduler has heard of a suspension that waits for agents, even if the job is ready.
-  job.told_suspend = restored.user_suspended;
   restore_ending(job, restored);
   // Pods of the start are known by their names, which follow from the slots.
-  decisions_.take_slots(job);
-  // Nodes are asked for an agent on behalf of a suspension; that is kept in memory alone.
-  if (!job.told_suspend) return;
-  for (const std::string& node : job.start.nodes) nodes_.ask_to_stop(node, job.uid);
+  gangs_.take_slots(job);
 }
 
 // An ending is stored before the first pod is deleted, so a crash in between leaves pods that run
@@ -372,13 +313,9 @@ void ControlLoop::restore_allocated(JobRecord& job, sched::JobFacts& restored) {
 void ControlLoop::restore_ending(JobRecord& job, sched::JobFacts& restored) {
   const auto& ending = job.wanted().ending;
   if (!ending) return;
-  job.start.end_message = job.wanted().message;
-  if (ending->reason == kube::kStartUndone || ending->reason == kube::kLaunchFailed) {
-    // To the scheduler it is a start like any other until its pods are gone.
-    job.start.undo =
-        StartUndo{.hold = ending->reason == kube::kLaunchFailed, .message = job.wanted().message};
-    return;
-  }
+  gangs_.restore_ending(job, *ending);
+  // To the scheduler it is a start like any other until its pods are gone.
+  if (job.gang->undo) return;
   sched::Ending& restored_ending = restored.ending.emplace();
   restored_ending.exit_code = restored.exit_code = ending->exit_code.value_or(0);
   restored_ending.verdict = decided_verdict(ending->verdict);
@@ -443,7 +380,7 @@ void ControlLoop::restore_claim(const JobRecord& job, sched::JobFacts& restored)
 std::optional<sched::JobId> ControlLoop::listed_in_rotation(const kube::TimetablePod& pod,
                                                             base::Instant as_of) {
   const JobRecord* job = jobs_.find(record_key(pod.job_uid, pod.task));
-  if (job == nullptr || !job->submitted || !job->is_allocated()) return std::nullopt;
+  if (job == nullptr || !job->wishes->submitted || !job->is_allocated()) return std::nullopt;
   // Also of a pod that has another at its place by now, which is stored and not yet published.
   if (!job->is_of_start(pod.name)) return std::nullopt;
   const bool ready = kube::is_true(job->wanted().conditions, kube::kReady);

@@ -57,8 +57,8 @@ bool is_in_motion(const JobRecord& record, const OurJob& job) {
   if (job.terminating > 0) return true;
   if (!record.status.stored().allocation) return job.active > 0;
   std::int32_t to_be_ready = 0;
-  for (std::size_t i = 0; i < record.start.slots.size(); ++i) {
-    if (record.start.slots[i].has_pod() && !record.start.slot_pods[i].is_finished) ++to_be_ready;
+  for (std::size_t i = 0; i < record.start->slots.size(); ++i) {
+    if (record.start->slots[i].has_pod() && !record.start->slot_pods[i].is_finished) ++to_be_ready;
   }
   return job.ready == 0 || job.ready < to_be_ready;
 }
@@ -91,10 +91,10 @@ void AttemptBook::observe_job(const JobRecord& record) {
   job.succeeded = done_indexes(record.object->spec, job.status);
   job.version = record.status.version();
   job.deleted = record.deleted;
-  for (const auto& [name, pod] : record.pods) {
+  for (const auto& [name, pod] : *record.pods) {
     // The batch group's own counting: `active` are pods that have not finished, `terminating` those
     // of them that are being deleted, `ready` by their condition.
-    if (is_finished(*pod) || record.stale_pods.contains(name)) continue;
+    if (is_finished(*pod) || record.stale_pods->contains(name)) continue;
     if (pod->metadata.deletion_timestamp) {
       ++job.terminating;
       continue;

@@ -49,7 +49,7 @@ constexpr std::int64_t kInformingBytesPerSecond = 256;
 // entry as it is packed.
 constexpr std::size_t kOtherBytes = 3 << 10;
 constexpr std::size_t kEntryBytes = 45;
-ArrayRecord::Rest rest_after(const kube::ArrayStatus& shown, base::Instant now) {
+ArrayWrite::Rest rest_after(const kube::ArrayStatus& shown, base::Instant now) {
   const std::size_t texts =
       shown.succeeded.size() + shown.failed.size() + shown.cancelled.size() + shown.outcomes.size();
   const std::size_t bytes =
@@ -72,7 +72,7 @@ void show_failed_twins(const ArrayRecord& record, std::vector<kube::DependencySt
     if (of_array[i].type != kube::DependencyType::kAfterCorr) continue;
     std::vector<int> failed;
     bool some_wait = record.has_rest();
-    for (const auto& [number, task] : record.tasks) {
+    for (const auto& [number, task] : record.tasks()) {
       const auto& terms = task->wanted().dependency;
       if (task->is_final() || task->is_allocated() || i >= terms.size()) continue;
       if (terms[i].state == kube::DependencyState::kFailed) failed.push_back(number);
@@ -87,7 +87,7 @@ void show_failed_twins(const ArrayRecord& record, std::vector<kube::DependencySt
 }
 
 void show_undone_starts(const ArrayRecord& record, kube::ArrayStatus& shown) {
-  for (const auto& [number, starts] : record.undone_starts) {
+  for (const auto& [number, starts] : *record.undone_starts) {
     if (!record.is_open(number)) continue;
     shown.tasks.push_back({.task = number, .state = kube::JobState::kPending, .starts = starts});
   }
@@ -156,7 +156,7 @@ bool has_waited_for(const JobRecord& job, const JobRecord& other, int task) {
   return std::ranges::any_of(job.wanted().dependency, [&](const kube::DependencyStatus& term) {
     if (term.job_id != other.id.number()) return false;
     const bool has_twin = term.type == kube::DependencyType::kAfterCorr && job.task &&
-                          other.array->all.contains(*job.task);
+                          other.array->wishes->all.contains(*job.task);
     const std::optional<int> named = has_twin ? job.task : term.task;
     return !named || *named == task;
   });
@@ -184,8 +184,8 @@ bool is_told_of(const CommitGate& gate, const JobRecord& job, const JobRecord& o
   // The array's status reports ends without a record.
   const bool is_clean =
       other.status.urgency() == WriteUrgency::kClean && !other.status.is_in_flight();
-  if (other.array && other.array->rest_ended && !is_clean) return false;
-  return !other.array || std::ranges::all_of(other.array->tasks, [&](const auto& each) {
+  if (other.array && *other.array->rest_ended && !is_clean) return false;
+  return !other.array || std::ranges::all_of(other.array->tasks(), [&](const auto& each) {
     return is_told_of_task(gate, job, other, *each.second);
   });
 }
@@ -206,12 +206,30 @@ bool all_awaited(const JobBook& jobs, Record& job, const MayEndWait& may_end_wai
   if (!may_end_wait(job) || (array != nullptr && !may_end_wait(*array))) return false;
   // A job that ends by preemption waits for the one that preempts it, and so does what starts in
   // its place.
-  if (job.start.commit_after && !may_pass(*job.start.commit_after)) return false;
+  if (*job.commit_after && !may_pass(**job.commit_after)) return false;
   const bool takes_a_place = array != nullptr && has_start_to_store(job) && array->has_throttle();
-  return !takes_a_place || std::ranges::all_of(array->array->ends_for, may_pass);
+  return !takes_a_place || std::ranges::all_of(*array->array->ends_for, may_pass);
 }
 
 }  // namespace
+
+void StatusPublisher::write_after(JobRecord& job, std::optional<sched::JobId> preemptor) {
+  job.commit_after.edit() = preemptor;
+  if (!preemptor || !job.task) return;
+  JobRecord& array = jobs_.array_of(job);
+  if (array.has_throttle()) array.array->ends_for.edit().insert(*preemptor);
+}
+
+void StatusPublisher::write_after_end(JobRecord& job, sched::JobId other) {
+  job.commit_after_ends.edit().insert(other);
+}
+
+std::map<std::string, kube::JobStatus> StatusPublisher::take_in_flight(JobRecord& array,
+                                                                       bool is_stored) {
+  ArrayWrite& write = array.array->write.edit();
+  if (!is_stored) write.rest = {};
+  return std::exchange(write.in_flight, {});
+}
 
 void StatusPublisher::take_marked() {
   jobs_to_write_.merge(jobs_.take_marked());
@@ -220,7 +238,7 @@ void StatusPublisher::take_marked() {
 // Returns when the rest of its array ends, or of the job itself, if it is one.
 base::Instant StatusPublisher::rests_until(const JobRecord& job) const {
   const JobRecord& whole = job.task ? jobs_.array_of(job) : job;
-  return whole.array ? whole.array->rest.until : base::Instant{};
+  return whole.array ? whole.array->write->rest.until : base::Instant{};
 }
 
 // That a job runs is worth more than why it has waited, which may have been said just before. But a
@@ -228,7 +246,7 @@ base::Instant StatusPublisher::rests_until(const JobRecord& job) const {
 base::Instant StatusPublisher::informs_from(const JobRecord& job) const {
   const JobRecord& whole = job.task ? jobs_.array_of(job) : job;
   return std::max(job.readiness_is_late() ? job.status.due() : informs_at(job.status),
-                  whole.array ? whole.array->rest.informs_at : base::Instant{});
+                  whole.array ? whole.array->write->rest.informs_at : base::Instant{});
 }
 
 // Ends the rest of each array of which as many starts and ends are to be written as it waits for,
@@ -241,7 +259,8 @@ void StatusPublisher::end_rests(base::Instant now) {
                        job->status.urgency() == WriteUrgency::kCommit;
     if (!waits || rests_until(*job) <= now || !may_say_now(*job, now)) continue;
     JobRecord& whole = job->task ? jobs_.array_of(*job) : *job;
-    if (!job->task || ++points[&whole] >= whole.array->rest.points) whole.array->rest.until = now;
+    ArrayWrite::Rest& rest = whole.array->write.edit().rest;
+    if (!job->task || ++points[&whole] >= rest.points) rest.until = now;
   }
 }
 
@@ -253,10 +272,11 @@ bool StatusPublisher::may_write_now(JobRecord& job, base::Instant now) {
 
 // Returns true if the outcomes of the jobs that it no longer waits for are stored.
 bool StatusPublisher::is_told_of_ends(JobRecord& job) {
-  while (!job.commit_after_ends.empty()) {
-    const JobRecord* other = jobs_.peek(*job.commit_after_ends.begin());
+  std::set<sched::JobId>& awaited = job.commit_after_ends.edit();
+  while (!awaited.empty()) {
+    const JobRecord* other = jobs_.peek(*awaited.begin());
     if (other != nullptr && !is_told_of(gate_, job, *other)) return false;
-    job.commit_after_ends.erase(job.commit_after_ends.begin());
+    awaited.erase(awaited.begin());
   }
   return true;
 }
@@ -268,14 +288,15 @@ bool StatusPublisher::may_say_now(JobRecord& job, base::Instant now) {
   // A task that starts waits for its number (Wishes).
   if (waits_for_number(job)) return false;
   const auto committed = [this](sched::JobId preemptor) { return is_committed(preemptor); };
-  if (job.start.commit_after && committed(*job.start.commit_after)) job.start.commit_after.reset();
+  auto& commit_after = job.commit_after.edit();
+  if (commit_after && committed(*commit_after)) commit_after.reset();
   if (job.task && has_start_to_store(job)) {
-    std::erase_if(jobs_.array_of(job).array->ends_for, committed);
+    std::erase_if(jobs_.array_of(job).array->ends_for.edit(), committed);
   }
   const bool may_say = all_awaited(
       jobs_, job, [this](JobRecord& waiting) { return is_told_of_ends(waiting); },
       [&](sched::JobId preemptor) { return may_say_before(preemptor, job); });
-  if (may_say) job.start.commit_after.reset();
+  if (may_say) commit_after.reset();
   return may_say;
 }
 
@@ -300,12 +321,12 @@ bool StatusPublisher::waits_for(const JobRecord& job, const JobRecord& awaited) 
     return true;
   };
   const auto add_ends = [&](const JobRecord& waiting) {
-    for (const sched::JobId id : waiting.commit_after_ends) {
+    for (const sched::JobId id : *waiting.commit_after_ends) {
       const JobRecord* other = jobs_.peek(id);
       if (other == nullptr || is_told_of(gate_, waiting, *other)) continue;
       add(other);
       if (!other->array) continue;
-      for (const auto& [number, task] : other->array->tasks) {
+      for (const auto& [number, task] : other->array->tasks()) {
         if (!is_told_of_task(gate_, waiting, *other, *task)) add(task);
       }
     }
@@ -426,7 +447,7 @@ PatchStatus<kube::Job> StatusPublisher::write(JobRecord& job, base::Instant now,
   // Every write carries the term, so that the CRD refuses those of a leader that was replaced.
   whole.wanted_unmarked().term = term;
   if (const auto& shown = whole.wanted().array; shown && whole.array) {
-    whole.array->rest = rest_after(*shown, now);
+    whole.array->write.edit().rest = rest_after(*shown, now);
   }
   return patch_of(point, whole.status, now);
 }
@@ -437,7 +458,7 @@ void StatusPublisher::gather_tasks(JobRecord& array, base::Instant now) {
   ArrayRecord& record = *array.array;
   kube::JobStatus& wanted = array.wanted_unmarked();
   show_failed_twins(record, wanted.dependency);
-  const bool goes_on = array.submitted && !array.is_final();
+  const bool goes_on = array.wishes->submitted && !array.is_final();
   // Where each task is a job by itself, only its entry says why it waits.
   if (goes_on && !record.has_rest()) {
     wanted.reason.clear();
@@ -446,16 +467,16 @@ void StatusPublisher::gather_tasks(JobRecord& array, base::Instant now) {
   kube::ArrayStatus& shown = wanted.array.emplace();
   bool runs = false;
   std::size_t told = 0;
-  for (const auto& [number, task] : record.tasks) {
+  for (const auto& [number, task] : record.tasks()) {
     const bool is_said = may_say_now(*task, now);
     const kube::JobStatus& status = is_said ? task->wanted() : task->status.stored();
     if (is_said) {
       task->status.begin(now);
-      record.in_flight[task->uid] = status;
+      record.write.edit().in_flight[task->uid] = status;
     }
     if (status.state && kube::is_final(*status.state)) {
-      record.note_outcome(number, task_outcome_of(state_of(*status.state)));
-      record.exit_code = std::max(record.exit_code, status.exit_code.value_or(0));
+      record.note_end(number, task_outcome_of(state_of(*status.state)),
+                      status.exit_code.value_or(0));
       // One that never began has nothing to tell but its outcome.
       if (status.allocation || status.starts.value_or(0) > 0) {
         shown.ended.push_back(kube::task_end(number, status));
@@ -466,23 +487,24 @@ void StatusPublisher::gather_tasks(JobRecord& array, base::Instant now) {
       shown.counts.running += status.allocation ? 1 : 0;
     }
   }
-  if (record.rest_ended) {
-    record.all.each([&](int number) {
-      const bool is_open = record.outcomes.of(number) == kube::TaskOutcome::kNone;
-      if (is_open && !record.tasks.contains(number)) {
-        record.note_outcome(number, *record.rest_ended);
+  if (*record.rest_ended) {
+    record.wishes->all.each([&](int number) {
+      const bool is_open = record.outcomes().of(number) == kube::TaskOutcome::kNone;
+      if (is_open && !record.tasks().contains(number)) {
+        record.note_end(number, **record.rest_ended);
       }
     });
   }
   show_undone_starts(record, shown);
   ends_.keep(array, shown, now);
-  record.outcomes.show(shown);
-  shown.counts.succeeded = record.outcomes.count(kube::TaskOutcome::kSucceeded);
-  shown.counts.failed = record.outcomes.count(kube::TaskOutcome::kFailed);
-  shown.counts.cancelled = record.outcomes.count(kube::TaskOutcome::kCancelled);
-  shown.counts.waiting = record.all.size() - record.outcomes.ended() - shown.counts.running;
+  record.outcomes().show(shown);
+  shown.counts.succeeded = record.outcomes().count(kube::TaskOutcome::kSucceeded);
+  shown.counts.failed = record.outcomes().count(kube::TaskOutcome::kFailed);
+  shown.counts.cancelled = record.outcomes().count(kube::TaskOutcome::kCancelled);
+  shown.counts.waiting =
+      record.wishes->all.size() - record.outcomes().ended() - shown.counts.running;
   shown.summary = kube::array_summary(shown.counts);
-  if (record.outcomes.ended() > 0) wanted.exit_code = record.exit_code;
+  if (record.outcomes().ended() > 0) wanted.exit_code = record.exit_code();
   if (!goes_on) return;
   wanted.state = runs ? kube::JobState::kRunning : kube::JobState::kPending;
 }
@@ -538,7 +560,7 @@ std::vector<Effect> StatusPublisher::due_informing_jobs(base::Instant now, std::
 base::Instant StatusPublisher::next_due(base::Instant now) const {
   base::Instant due = base::kNever;
   const auto earlier = [&](base::Instant at) { due = std::min(due, at); };
-  const auto awaits_no_end = [](const JobRecord& job) { return job.commit_after_ends.empty(); };
+  const auto awaits_no_end = [](const JobRecord& job) { return job.commit_after_ends->empty(); };
   const auto is_stored = [this](sched::JobId id) {
     return control::is_committed(jobs_, gate_, id);
   };

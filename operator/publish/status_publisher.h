@@ -55,6 +55,16 @@ class StatusPublisher {
   // Return the writes that only inform: policies, then jobs, the head of the queue first.
   std::vector<Effect> due_informing_policies(base::Instant now);
   std::vector<Effect> due_informing_jobs(base::Instant now, std::int64_t term);
+  // Has what is wanted of the job written after the commit (a claim, or its readiness) of the one
+  // for which it ends; nullopt: it need not wait. With a throttle, what starts in its place waits,
+  // too.
+  void write_after(JobRecord& job, std::optional<sched::JobId> preemptor);
+  // Nothing more is written of the job before the end of the other one is stored, or its number, as
+  // far as the terms of the job ask for that.
+  void write_after_end(JobRecord& job, sched::JobId other);
+  // Returns the tasks that the write of the array's status was about that has been answered, by
+  // key, with what it said of each.
+  std::map<std::string, kube::JobStatus> take_in_flight(JobRecord& array, bool is_stored);
   // Call when an answer came for this job's status: what it has to say by now is looked at.
   void look_again(const std::string& job_uid) { jobs_to_write_.insert(job_uid); }
   base::Instant next_due(base::Instant now) const;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "api/wellknown.h"
+#include "operator/testing/edit_owned.h"
 
 namespace control {
 namespace {
@@ -120,7 +121,7 @@ TEST_F(StatusPublisherTest, ALargeArrayIsWrittenAsSeldomAsItsSizeAllows) {
   JobRecord& array = *jobs.find("sweep");
   const auto answer = [&] {
     stored(array);
-    for (const auto& [uid, said] : std::exchange(array.array->in_flight, {})) {
+    for (const auto& [uid, said] : statuses.take_in_flight(array, true)) {
       stored(*jobs.find(uid));
     }
   };
@@ -158,7 +159,7 @@ TEST_F(StatusPublisherTest, AnEndingWaitsForTheClaimOfItsPreemptor) {
   victim.wanted_unmarked().ending.emplace();
   // As Decisions::on(End) sets it. The victim comes first by name, so the order of the lines is due
   // to the rule alone.
-  victim.start.commit_after = preemptor.id;
+  statuses.write_after(victim, preemptor.id);
   mark(victim, WriteUrgency::kCommit, "");
   preemptor.wanted_unmarked().claim.emplace();
   mark(preemptor, WriteUrgency::kCommit, "");
@@ -177,7 +178,7 @@ TEST_F(StatusPublisherTest, ANumberIsWrittenBeforeWhatNamesIt) {
   kube::DependencyStatus& term = waits.wanted_unmarked().dependency.emplace_back();
   term.job_name = "named";
   term.job_id = 7;
-  waits.commit_after_ends.insert(named.id);
+  statuses.write_after_end(waits, named.id);
   mark(waits, WriteUrgency::kUrgent, "");
   EXPECT_EQ(due(), "");
   named.wanted_unmarked().job_id = 7;
@@ -204,12 +205,11 @@ struct ThrottledArrayTest : StatusPublisherTest {
     JobRecord& array = *jobs.find("sweep");
     sched::JobRequest request;
     request.array.emplace().at_once = 1;
-    array.request = std::make_shared<const sched::JobRequest>(request);
+    edit(array.wishes).request = std::make_shared<const sched::JobRequest>(request);
     // As Decisions does it.
     JobRecord& preempted = *jobs.find("sweep/0");
     preempted.wanted_unmarked().ending.emplace();
-    preempted.start.commit_after = preemptor.id;
-    array.array->ends_for.insert(preemptor.id);
+    statuses.write_after(preempted, preemptor.id);
     mark(preempted, WriteUrgency::kCommit, "");
     JobRecord& next = jobs.make_task(array, 1, nullptr);
     next.wanted_unmarked().starts = 1;
@@ -245,7 +245,7 @@ TEST_F(ThrottledArrayTest, WhatStartsInThePlaceOfAPreemptedTaskIsWrittenWithItsE
 TEST_F(ThrottledArrayTest, TheStartComesFirstIfThePreemptorWaitsForIt) {
   preemptor.wanted_unmarked().dependency.push_back(
       {.type = kube::DependencyType::kAfter, .job_id = 1});
-  preemptor.commit_after_ends.insert(sched::JobId{1});
+  statuses.write_after_end(preemptor, sched::JobId{1});
   EXPECT_EQ(due(), "sweep:start");
   EXPECT_EQ(tasks_with_nodes(), "01");
   JobRecord& array = *jobs.find("sweep");
@@ -269,12 +269,12 @@ TEST_F(ThrottledArrayTest, TheStartComesFirstIfThePreemptorWaitsForItByWayOfOthe
   JobRecord& other = job("urgent-too", 11, 0);
   other.wanted_unmarked().claim.emplace();
   mark(other, WriteUrgency::kCommit, "");
-  between.start.commit_after = other.id;
+  statuses.write_after(between, other.id);
   preemptor.wanted_unmarked().dependency.push_back(
       {.type = kube::DependencyType::kAfter, .job_id = 10});
-  preemptor.commit_after_ends.insert(between.id);
+  statuses.write_after_end(preemptor, between.id);
   other.wanted_unmarked().dependency.push_back({.type = kube::DependencyType::kAfter, .job_id = 1});
-  other.commit_after_ends.insert(sched::JobId{1});
+  statuses.write_after_end(other, sched::JobId{1});
   // Two of the circle may go first.
   EXPECT_EQ(due(), "between:ending");
   stored(between);
@@ -357,10 +357,10 @@ TEST_F(StatusPublisherTest, AnEndingDoesNotWaitForAJobThatIsGone) {
   victim.wanted_unmarked().allocation.emplace();
   victim.wanted_unmarked().ending.emplace();
   // No job has that number.
-  victim.start.commit_after = sched::JobId{99};
+  statuses.write_after(victim, sched::JobId{99});
   mark(victim, WriteUrgency::kCommit, "");
   EXPECT_EQ(due(), "victim:ending");
-  EXPECT_FALSE(victim.start.commit_after.has_value());
+  EXPECT_FALSE(victim.commit_after->has_value());
 }
 
 // Nothing else marks the job again, so the failure alone must bring it back into the line.
@@ -496,7 +496,7 @@ TEST_F(StatusPublisherTest, ReadinessForWhichNothingWaitsInforms) {
     one.wanted_unmarked().allocation.emplace();
     one.wanted_unmarked().conditions.push_back(
         {.type = std::string{kube::kReady}, .status = kube::ConditionStatus::kTrue});
-    if (late) one.start.late_readiness = now;
+    if (late) edit(one.gang).late_readiness = now;
     jobs.mark(one, late ? WriteUrgency::kInforms : WriteUrgency::kCommit);
   };
   mark(job("a", 1, 30), WriteUrgency::kInforms, "waits");
@@ -529,7 +529,7 @@ TEST_F(StatusPublisherTest, WhatMayNotBeWrittenWhenItsTurnComesIsLookedAtAgain) 
   JobRecord& preemptor = job("b-preemptor", 2, 0);
   mark(victim, WriteUrgency::kCommit, "");
   EXPECT_EQ(due(0), "");
-  victim.start.commit_after = preemptor.id;
+  statuses.write_after(victim, preemptor.id);
   mark(preemptor, WriteUrgency::kCommit, "");
   EXPECT_EQ(due(), "b-preemptor:requeued");
   stored(preemptor);

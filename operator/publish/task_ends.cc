@@ -36,14 +36,14 @@ void TaskEnds::keep(JobRecord& array, kube::ArrayStatus& shown, base::Instant no
   const auto version = kube::version_number(array.status.version());
   std::set<int> told_now;
   for (const kube::TaskEnd& end : shown.ended) told_now.insert(end.task);
-  const std::map<int, std::int64_t> told = std::exchange(array.array->ends_told, {});
+  const std::map<int, std::int64_t> told = std::exchange(array.array->ends_told.edit(), {});
   std::vector<kube::TaskEnd> kept;
   for (const kube::TaskEnd& end : stored->ended) {
     const auto found = told.find(end.task);
     const auto first = found != told.end() ? std::optional{found->second} : version;
     const bool is_recorded = first && *first <= recorded_.version();
     if (is_recorded || end.end_time.value_or(now) + kWaitForRecordsMax <= now) continue;
-    if (first) array.array->ends_told[end.task] = *first;
+    if (first) array.array->ends_told.edit()[end.task] = *first;
     awaited_ = std::max(awaited_, first.value_or(-1));
     if (!told_now.contains(end.task)) kept.push_back(end);
   }

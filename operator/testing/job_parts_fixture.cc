@@ -118,7 +118,7 @@ JobRecord& JobPartsFixture::started(const kube::Job& seen) {
 
 // Makes the pod of a slot of the job's start, as it is when its container has run since then.
 kube::Pod JobPartsFixture::pod_of(const JobRecord& job, int slot, base::Instant since) const {
-  const PodSlot& of = job.start.slots.at(static_cast<std::size_t>(slot));
+  const PodSlot& of = job.start->slots.at(static_cast<std::size_t>(slot));
   kube::Pod pod;
   pod.metadata.name = of.name;
   pod.metadata.ns = job.key.ns;

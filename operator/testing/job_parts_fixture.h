@@ -87,10 +87,14 @@ class JobPartsFixture : public testing::Test {
                             [this](const sched::Decision& decision) { decisions.apply(decision); }};
   bool ends_by_time = true;
   const JobParts parts{now, jobs, nodes, policy, report, ends_by_time};
-  Wishes wishes{parts, scheduler, numbers, trials};
-  Decisions decisions{parts, scheduler, timetables, wishes, counters, totals};
-  PodWrites pods{parts, gate, counted, counters};
+  InformBudget budget;
+  Recorded recorded;
+  TaskEnds task_ends{recorded};
+  StatusPublisher statuses{{jobs, policy, gate, budget, task_ends}};
+  Wishes wishes{parts, scheduler, numbers, trials, statuses};
+  PodWrites pods{parts, places, gate, counted, counters};
   GangRunner gangs{parts, scheduler, timetables, pods};
+  Decisions decisions{parts, scheduler, timetables, statuses, wishes, gangs, counters, totals};
 
  private:
   std::int64_t events_before_ = 0;
