@@ -1,9 +1,11 @@
 // Steps over several pods.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 
 #include "launcher/process.h"
 #include "launcher/testing/job_of_pods.h"
@@ -314,6 +316,85 @@ TEST_F(StepsOfPods, ALauncherThatDiesEndsItsTasksAndTheNextStepWaitsForIt) {
   EXPECT_EQ(next->output(), "0:next\n1:next\n");
 }
 
+// The program srun, for a step of three tasks on three nodes, each of which says `up`, then waits
+// for the file `go`, and says `on`; or `TERM` when it is asked to end.
+class StepsOfSrun : public StepsOfPods {
+ protected:
+  StepsOfSrun() {
+    std::string folder = "/tmp/kubegang-srun-XXXXXX";
+    EXPECT_NE(::mkdtemp(folder.data()), nullptr);
+    folder_ = folder;
+    begin_node(1);
+    begin_node(2);
+  }
+  ~StepsOfSrun() override { std::filesystem::remove_all(folder_); }
+
+  void begin_srun(const std::vector<std::string>& options) {
+    std::vector<std::string> words{own_directory() + "/../bin/kubegang-launcher", "srun", "-l",
+                                   "-N3", "-n3"};
+    words.insert(words.end(), options.begin(), options.end());
+    for (const std::string& word : {std::string{"sh"}, std::string{"-c"},
+                                    "trap 'echo TERM; exit 5' TERM; echo up; until test -e " +
+                                        folder_ + "/go; do sleep 0.02; done; echo on"}) {
+      words.push_back(word);
+    }
+    const int out = ::open((folder_ + "/out").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    const int in = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+    srun_ = start(
+        {.argv = words,
+         .environment = {"PATH=/usr/bin:/bin", "SLURM_JOB_ID=1001", "SLURM_JOB_NODELIST=n[1-3]",
+                         "SLURM_JOB_NUM_NODES=3", "SLURM_JOB_CPUS_PER_NODE=2(x3)",
+                         "KUBEGANG_STEPS=" + hub_->address()},
+         .directory = "/",
+         .input = in,
+         .output = out,
+         .error = out,
+         .speaker = "test"});
+    ::close(out);
+    ::close(in);
+  }
+  std::string said() const { return text_of_file(folder_ + "/out"); }
+  bool has_said(const std::vector<std::string>& lines) const {
+    return std::ranges::all_of(lines, [said = said()](const std::string& line) {
+      return said.find(line + "\n") != std::string::npos;
+    });
+  }
+  void let_go() const { std::ofstream{folder_ + "/go"}; }
+  // Returns the exit code of srun as a shell has it; nullopt: it has not ended.
+  std::optional<int> wait_for_srun() {
+    if (!wait_for([&] { return others_.contains(srun_); })) return std::nullopt;
+    return shell_code(others_.at(srun_));
+  }
+
+ private:
+  std::string folder_;
+  pid_t srun_ = -1;
+};
+
+TEST_F(StepsOfSrun, TheLossOfANodeEndsTheStep) {
+  begin_srun({});
+  ASSERT_TRUE(wait_for([&] { return has_said({"0: up", "1: up", "2: up"}); })) << said();
+  nodes_.erase(1);
+  EXPECT_EQ(wait_for_srun(), 128 + SIGKILL) << said();
+  EXPECT_TRUE(has_said(
+      {"srun: error: Node failure on n2", "0: TERM", "2: TERM", "srun: error: n2: task 1: Killed"}))
+      << said();
+  EXPECT_FALSE(has_said({"1: TERM"}));
+}
+
+// SOURCE: srun(1), --no-kill.
+TEST_F(StepsOfSrun, WithNoKillTheOtherTasksGoOn) {
+  begin_srun({"--no-kill"});
+  ASSERT_TRUE(wait_for([&] { return has_said({"0: up", "1: up", "2: up"}); })) << said();
+  nodes_.erase(1);
+  ASSERT_TRUE(wait_for([&] { return has_said({"srun: error: Node failure on n2"}); })) << said();
+  let_go();
+  EXPECT_EQ(wait_for_srun(), 128 + SIGKILL) << said();
+  EXPECT_TRUE(has_said({"0: on", "2: on", "srun: error: n2: task 1: Killed"})) << said();
+  EXPECT_FALSE(has_said({"0: TERM"}));
+  EXPECT_FALSE(has_said({"1: on"}));
+}
+
 // A killed srun leaves no task, on no node; a second step gets the room.
 TEST_F(StepsOfPods, TheTasksEndWithTheirSrun) {
   begin_node(1);
@@ -403,9 +484,10 @@ class StepsOfPmix : public StepsOfPods {
 
 TEST_F(StepsOfPmix, EachTaskHearsWhereItsServerIs) {
   begin_node(1);
-  const auto srun = ask(pmix("echo $PMIX_NAMESPACE $PMIX_RANK $PMIX_HOSTNAME $PMIX_GDS_MODULE "
-                             "${PMIX_SERVER_URI41%:*}; read a; echo $a",
-                             3, 2));
+  const auto srun =
+      ask(pmix("echo $PMIX_NAMESPACE $PMIX_RANK $PMIX_HOSTNAME $PMIX_GDS_MODULE "
+               "${PMIX_SERVER_URI41%:*}; read a; echo $a",
+               3, 2));
   ASSERT_TRUE(wait_for([&] { return srun->has(Kind::kCreated); }));
   // Input that comes before the tasks waits for them.
   srun->channel->send({.kind = Kind::kInput, .rank = kAllTasks, .text = "hi\n"});

@@ -110,6 +110,7 @@ class JobOfPods : public testing::Test {
         for (const auto& [index, node] : nodes_) {
           is_known = is_known || node->reaped(pid, status, used);
         }
+        if (!is_known) others_[pid] = status;
       }
     }
     return true;
@@ -179,6 +180,7 @@ class JobOfPods : public testing::Test {
   std::unique_ptr<StepServer> hub_;
   std::unique_ptr<Proxy> way_;  // which the nodes that begin from now on take; none: a direct one
   std::map<std::uint32_t, std::unique_ptr<NodeClient>> nodes_;
+  std::map<pid_t, int> others_;  // wait statuses of processes that no launcher has started
 };
 
 }  // namespace launcher
