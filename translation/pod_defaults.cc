@@ -54,14 +54,33 @@ std::set<std::string> names_of_volumes(const Json& volumes) {
   return names;
 }
 
-base::Status check_reach(Json& pod_spec, const std::set<std::string>& volumes,
-                         const std::string& partition) {
+std::set<std::string> claims_of(const Json& volumes) {
+  std::set<std::string> claims;
+  for (const Json& volume : volumes) {
+    if (!volume.contains("persistentVolumeClaim")) continue;
+    claims.insert(kube::text_at(volume["persistentVolumeClaim"], "claimName"));
+  }
+  return claims;
+}
+
+// Checks that the template has no volume of the defaults, by its name or by its claim: kubelet
+// waits forever for a pod that has a claim twice.
+base::Status check_reach(Json& pod_spec, const Json& defaults, const std::string& partition) {
+  const std::set<std::string> volumes = names_of_volumes(defaults);
+  const std::set<std::string> claims = claims_of(defaults);
   const auto refuse = [&](const std::string& field, const std::string& name) {
     return invalid_argument("template: " + field + " \"" + name + "\" is a volume of partition " +
                             partition + " (podDefaults); choose another name");
   };
-  for (const std::string& name : names_of_volumes(list_at(pod_spec, "volumes"))) {
+  const Json& own = list_at(pod_spec, "volumes");
+  for (const std::string& name : names_of_volumes(own)) {
     if (volumes.contains(name)) return refuse("volume", name);
+  }
+  for (const std::string& claim : claims_of(own)) {
+    if (!claims.contains(claim)) continue;
+    return invalid_argument("template: claim \"" + claim + "\" is one of partition " + partition +
+                            " (podDefaults), which mounts it; a pod cannot have it twice: leave "
+                            "it out");
   }
   for (Json* container : containers_of(pod_spec)) {
     for (const char* list : {"volumeMounts", "volumeDevices"}) {
@@ -260,7 +279,7 @@ base::Status apply_pod_defaults(Json& pod_spec, const kube::JobSpec& spec,
   const Json volumes = defaults.volumes.json();
   // 1.
   const std::set<std::string> names = names_of_volumes(volumes);
-  if (const base::Status status = check_reach(pod_spec, names, in_force.partition); !status) {
+  if (const base::Status status = check_reach(pod_spec, volumes, in_force.partition); !status) {
     return status;
   }
   const bool is_trusted = !names.empty() || !defaults.image_pull_secrets.json().empty();

@@ -107,6 +107,19 @@ TEST(PodDefaults, ATemplateThatContradictsIsRefused) {
   EXPECT_EQ(refusal(in_pod({{"runAsUser", 1000}, {"supplementalGroups", {200}}}), home()), "");
 }
 
+// kubelet waits forever for a pod that has a claim twice.
+TEST(PodDefaults, AClaimOfThePartitionIsHadOnce) {
+  const auto claim = [](const char* volume, const char* name) {
+    return json{{"name", volume}, {"persistentVolumeClaim", {{"claimName", name}}}};
+  };
+  DefaultsInForce in_force = home();
+  in_force.defaults->volumes = kube::RawJson{json::array({claim("home", "files")})};
+  EXPECT_EQ(refusal(pod_with({}, {{"volumes", {claim("mine", "files")}}}), in_force),
+            "template: claim \"files\" is one of partition main (podDefaults), which mounts it; a "
+            "pod cannot have it twice: leave it out");
+  EXPECT_EQ(refusal(pod_with({}, {{"volumes", {claim("mine", "others")}}}), in_force), "");
+}
+
 TEST(PodDefaults, WithoutAnIdentityTheJobIsRefusedUnlessTheDefaultsSayOtherwise) {
   DefaultsInForce in_force = home();
   in_force.identity.reset();
