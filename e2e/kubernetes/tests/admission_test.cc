@@ -20,22 +20,6 @@ constexpr const char* kTimetables = "/apis/kubegang.io/v1alpha1/nodetimetables/"
 // the accounts in question.
 class Admission : public Cluster {
  protected:
-  // Makes a service account of the test's namespace with a ClusterRole in one namespace.
-  std::string token_with_role(const std::string& account, const std::string& role,
-                              const std::string& in_namespace) {
-    apply({{"apiVersion", "v1"},
-           {"kind", "ServiceAccount"},
-           {"metadata", {{"name", account}, {"namespace", ns_}}}});
-    const json binding{
-        {"apiVersion", "rbac.authorization.k8s.io/v1"},
-        {"kind", "RoleBinding"},
-        {"metadata", {{"name", ns_ + "-" + account}, {"namespace", in_namespace}}},
-        {"roleRef",
-         {{"apiGroup", "rbac.authorization.k8s.io"}, {"kind", "ClusterRole"}, {"name", role}}},
-        {"subjects", {{{"kind", "ServiceAccount"}, {"name", account}, {"namespace", ns_}}}}};
-    apply(binding);
-    return token_of(ns_, account);
-  }
   // Returns the token of an operator's pod, as the operator has it: bound to that pod.
   std::string operators_token() {
     const std::vector<json> pods = operators();
@@ -44,34 +28,6 @@ class Admission : public Cluster {
       return "";
     }
     return token_of(kSystemNamespace, "kubegang-operator", pods[0]["metadata"]["name"]);
-  }
-  // Policies and rights come into force a moment after they are made.
-  void expect_denied(const std::string& sentence,
-                     const std::function<base::Result<json>()>& request) {
-    std::string last = "it was allowed";
-    // Fails after 10 s with the last answer, so that a wrong sentence is shown.
-    wait_until(
-        "denied with \"" + sentence + "\"",
-        [&] {
-          const auto answer = request();
-          last = answer.ok() ? "it was allowed" : answer.error().message;
-          return !answer.ok() && answer.error().message.find(sentence) != std::string::npos;
-        },
-        seconds{10});
-    EXPECT_NE(last.find(sentence), std::string::npos) << last;
-  }
-  // The counterpart: a test that only denies would pass if everything were denied.
-  void expect_allowed(const std::function<base::Result<json>()>& request) {
-    std::string last;
-    wait_until(
-        "allowed",
-        [&] {
-          const auto answer = request();
-          last = answer.ok() ? "" : answer.error().message;
-          return answer.ok();
-        },
-        seconds{10});
-    EXPECT_EQ(last, "");
   }
   std::string jobs() const { return "/apis/kubegang.io/v1alpha1/namespaces/" + ns_ + "/jobs"; }
   std::string pods_path() const { return "/api/v1/namespaces/" + ns_ + "/pods?dryRun=All"; }

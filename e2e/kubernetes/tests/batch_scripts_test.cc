@@ -1,118 +1,22 @@
 // Batch scripts under a real kubelet: the launcher comes by an init container, and the API server
 // enforces a Pod Security profile in the namespace.
+#include <signal.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <map>
 #include <sstream>
 #include <string>
+#include <vector>
 
-#include "e2e/kubernetes/tests/harness.h"
+#include "e2e/kubernetes/tests/batch_scripts.h"
 
 namespace kubernetes {
 namespace {
-
-constexpr int kUser = 1000;
-
-class BatchScripts : public Cluster {
- protected:
-  void TearDown() override {
-    Cluster::TearDown();
-    (void)call(kube::Method::kDelete, "/api/v1/persistentvolumes/" + name_of("home"));
-    (void)call(kube::Method::kDelete, "/apis/kubegang.io/v1alpha1/accounts/" + name_of("account"));
-  }
-
-  void enforce(const std::string& profile) {
-    patch("/api/v1/namespaces/" + ns_,
-          {{"metadata", {{"labels", {{"pod-security.kubernetes.io/enforce", profile}}}}}});
-  }
-
-  // A claim "home" whose files this process sees in stamps_in_. The profiles allow claims, and no
-  // folders of a node.
-  void make_home() {
-    ASSERT_EQ(::chmod(stamps_in_.c_str(), 0777), 0);
-    const json size{{"storage", "1Gi"}};
-    ASSERT_NO_FATAL_FAILURE(apply({{"apiVersion", "v1"},
-                                   {"kind", "PersistentVolume"},
-                                   {"metadata", {{"name", name_of("home")}}},
-                                   {"spec",
-                                    {{"capacity", size},
-                                     {"accessModes", {"ReadWriteMany"}},
-                                     {"storageClassName", ""},
-                                     {"claimRef", {{"namespace", ns_}, {"name", "home"}}},
-                                     {"hostPath", {{"path", stamps_in_}}}}}}));
-    ASSERT_NO_FATAL_FAILURE(apply({{"apiVersion", "v1"},
-                                   {"kind", "PersistentVolumeClaim"},
-                                   {"metadata", {{"name", "home"}, {"namespace", ns_}}},
-                                   {"spec",
-                                    {{"storageClassName", ""},
-                                     {"volumeName", name_of("home")},
-                                     {"accessModes", {"ReadWriteMany"}},
-                                     {"resources", {{"requests", size}}}}}}));
-    ASSERT_NO_FATAL_FAILURE(wait_until("the claim is bound", [&] {
-      const json claim = get("/api/v1/namespaces/" + ns_ + "/persistentvolumeclaims/home");
-      return claim["status"].value("phase", "") == "Bound";
-    }));
-  }
-
-  // Returns a template as `restricted` demands it, with the claim at /home/ann.
-  static json restricted_template() {
-    const json container{{"name", "main"},
-                         {"image", kBusyboxImage},
-                         {"volumeMounts", {{{"name", "home"}, {"mountPath", "/home/ann"}}}},
-                         {"securityContext",
-                          {{"allowPrivilegeEscalation", false},
-                           {"capabilities", {{"drop", {"ALL"}}}},
-                           {"runAsNonRoot", true},
-                           {"runAsUser", kUser},
-                           {"seccompProfile", {{"type", "RuntimeDefault"}}}}}};
-    return {
-        {"spec",
-         {{"automountServiceAccountToken", false},
-          {"containers", json::array({container})},
-          {"volumes", {{{"name", "home"}, {"persistentVolumeClaim", {{"claimName", "home"}}}}}}}}};
-  }
-
-  static json plain_template() {
-    return {{"spec",
-             {{"automountServiceAccountToken", false},
-              {"containers", json::array({{{"name", "main"}, {"image", kBusyboxImage}}})}}}};
-  }
-
-  static json with_image(json pod_template, const std::string& image) {
-    pod_template["spec"]["containers"][0]["image"] = image;
-    return pod_template;
-  }
-
-  void submit_script(const std::string& name, const std::string& script, const json& pod_template,
-                     const json& patch = json::object()) {
-    json object{{"apiVersion", "kubegang.io/v1alpha1"},
-                {"kind", "Job"},
-                {"metadata", {{"name", name}, {"namespace", ns_}}},
-                {"spec",
-                 {{"partitions", {own_partition()}},
-                  {"resources", {{"nodes", {{"min", 1}}}}},
-                  {"batch", {{"script", (script.starts_with("#!") ? "" : "#!/bin/sh\n") + script}}},
-                  {"template", pod_template}}}};
-    object.merge_patch(patch);
-    ASSERT_NO_FATAL_FAILURE(apply(object));
-  }
-
-  std::string log_of(const std::string& name) {
-    return run_shell(kubectl("logs -c main -n " + ns_ +
-                             " --tail=-1 -l kubegang.io/task=0,kubegang.io/job=" + name))
-        .text;
-  }
-
-  std::string file_in_home(const std::string& name) const {
-    std::ifstream in{stamps_in_ + "/" + name};
-    std::stringstream text;
-    text << in.rdbuf();
-    return text.str();
-  }
-};
 
 // Goal: the claim's files, the log and the exit code are as in Slurm, although the image does not
 // know the user. Two nodes: the second pod waits, and ends with the script.
@@ -149,13 +53,86 @@ TEST_F(BatchScripts, ARequeuedScriptBeginsAgainAndAppends) {
   ASSERT_NO_FATAL_FAILURE(make_home());
   enforce("restricted");
   ASSERT_NO_FATAL_FAILURE(submit_script(
-      "train", "echo run ${SLURM_RESTART_COUNT:-0}\n[ -n \"$SLURM_RESTART_COUNT\" ] || sleep 600\n",
+      "train", "echo run ${SLURM_RESTART_COUNT:-0}; until [ -e go ]; do sleep 0.1; done\n",
       restricted_template(),
       {{"spec", {{"batch", {{"workingDirectory", "/home/ann"}, {"output", "out"}}}}}}));
   ASSERT_NO_FATAL_FAILURE(wait_until("it has begun", [&] { return file_in_home("out") != ""; }));
   patch(job_path("train"), {{"spec", {{"control", {{"requeueRequest", 1}}}}}});
+  ASSERT_NO_FATAL_FAILURE(wait_until("it runs again, and the pods of before are gone", [&] {
+    return file_in_home("out") == "run 0\nrun 1\n" && pods("train").size() == 1;
+  }));
+  ASSERT_NO_FATAL_FAILURE(wait_until("its log is that of this start", [&] {
+    return run_shell(kubectl_gang("logs -n " + ns_ + " train")).text == "run 1\n";
+  }));
+  // Pods, and what they have said, go with their start.
+  const Output before = run_shell(kubectl_gang("logs --previous -n " + ns_ + " train 2>&1"));
+  EXPECT_EQ(before.exit_code, 1);
+  EXPECT_EQ(before.text,
+            "kubectl-gang logs: job train (Running) has no pods of an earlier start: they go when "
+            "it starts again\n");
+  std::ofstream{stamps_in_ + "/go"};
   ASSERT_NO_FATAL_FAILURE(wait_state("train", "Completed"));
-  EXPECT_EQ(file_in_home("out"), "run 0\nrun 1\n");
+}
+
+// A step loses a pod and ends, and then its job does, which runs no more tasks.
+class StepsThatLoseAPod : public BatchScripts {
+ protected:
+  // A script on all nodes: a step whose tasks say `up`, and `on` once there is a file `go`; and
+  // then what the step's exit code was.
+  void begin_step(const std::string& options) {
+    ASSERT_NO_FATAL_FAILURE(make_home());
+    enforce("restricted");
+    ASSERT_NO_FATAL_FAILURE(submit_script(
+        "train",
+        "srun -l " + options +
+            " sh -c 'echo up; until [ -e go ]; do sleep 0.1; done; echo on' >step 2>&1\n"
+            "echo srun $?\n[ -e go ] || sleep 600\n",
+        restricted_template(),
+        {{"spec",
+          {{"resources", {{"nodes", {{"min", 3}}}}},
+           {"batch", {{"workingDirectory", "/home/ann"}, {"output", "out"}}},
+           {"lifecycle", {{"requeue", false}}}}}}));
+    ASSERT_NO_FATAL_FAILURE(wait_for_lines({"0: up", "1: up", "2: up"}));
+  }
+  void wait_for_lines(const std::vector<std::string>& lines) {
+    wait_until("the step says " + lines.front(), [&] {
+      return std::ranges::all_of(lines, [said = file_in_home("step")](const std::string& line) {
+        return said.find(line + "\n") != std::string::npos;
+      });
+    });
+  }
+  void expect_no_process() {
+    for (const json& pod : pods("train")) EXPECT_TRUE(processes_of(pod).empty()) << pod.dump();
+  }
+};
+
+TEST_F(StepsThatLoseAPod, EndWithTheirJob) {
+  ASSERT_NO_FATAL_FAILURE(begin_step(""));
+  for (const int pid : processes_of(pod_on("train", node(2)))) ::kill(pid, SIGKILL);
+  ASSERT_NO_FATAL_FAILURE(wait_for_lines({"srun: error: Node failure on " + node(2)}));
+  ASSERT_NO_FATAL_FAILURE(wait_state("train", "Failed"));
+  EXPECT_EQ(file_in_home("step").find(": on\n"), std::string::npos) << file_in_home("step");
+  ASSERT_NO_FATAL_FAILURE(wait_until("its pods have ended", [&] {
+    const std::vector<json> all = pods("train");
+    return std::ranges::none_of(
+        all, [](const json& pod) { return pod["status"]["phase"] == "Running"; });
+  }));
+  expect_no_process();
+}
+
+// SOURCE: srun(1), --no-kill. The node is gone with all of its processes, and the job goes on as
+// long as no kubelet says whether they run.
+TEST_F(StepsThatLoseAPod, GoOnWithoutItIfTheyMay) {
+  ASSERT_NO_FATAL_FAILURE(begin_step("--no-kill"));
+  ASSERT_NO_FATAL_FAILURE(power_off(3));
+  ASSERT_NO_FATAL_FAILURE(wait_for_lines({"srun: error: Node failure on " + node(3)}));
+  std::ofstream{stamps_in_ + "/go"};
+  ASSERT_NO_FATAL_FAILURE(wait_for_lines({"0: on", "1: on"}));
+  ASSERT_NO_FATAL_FAILURE(
+      wait_until("the script goes on", [&] { return file_in_home("out") == "srun 137\n"; }));
+  ASSERT_NO_FATAL_FAILURE(power_on(3));
+  ASSERT_NO_FATAL_FAILURE(wait_state("train", "Completed", seconds{120}));
+  ASSERT_NO_FATAL_FAILURE(wait_nodes_ready());
 }
 
 // Counted by the launcher, from the init container on, and sent to the script alone.
@@ -275,7 +252,25 @@ TEST_F(ImageVolumes, BringTheLaunchersOfThreePods) {
 
 // CoreDNS knows the nodes' names, too, as a site's name server does (coredns-up). Names that its
 // pods ask for before they are there are denied, and that is kept for seconds.
-class ScriptNames : public BatchScripts {};
+class ScriptNames : public BatchScripts {
+ protected:
+  // Each line is of a task: when its pod's first process began (in ticks), and when the task did
+  // (in seconds, and something else), by the clock that all nodes share. Returns the seconds from
+  // the last of those processes to the last task.
+  static double seconds_to_meet(const std::string& log) {
+    double container = 0;
+    double task = 0;
+    double ticks = 0;
+    double uptime = 0;
+    std::istringstream lines{log};
+    for (std::string line; std::getline(lines, line);) {
+      EXPECT_EQ(std::sscanf(line.c_str(), "%lf %lf", &ticks, &uptime), 2) << line;
+      container = std::max(container, ticks / static_cast<double>(::sysconf(_SC_CLK_TCK)));
+      task = std::max(task, uptime);
+    }
+    return task - container;
+  }
+};
 
 // Goal: programs that were written for Slurm take the names of nodes for their addresses: MPI, and
 // scripts with `scontrol show hostnames | head -n1`. In the job they are those of its pods, as any
@@ -316,11 +311,18 @@ TEST_F(ScriptNames, OfNodesAreThePodsOnThem) {
 // denial.
 TEST_F(ScriptNames, NoLauncherIsDeniedTheNameOfTheFirstPod) {
   enforce("baseline");
+  std::vector<double> met_after;
   for (const std::string name : {"meet-a", "meet-b", "meet-c"}) {
-    ASSERT_NO_FATAL_FAILURE(submit_script(name, "srun true\n", plain_template(),
-                                          {{"spec", {{"resources", {{"nodes", {{"min", 3}}}}}}}}));
+    ASSERT_NO_FATAL_FAILURE(submit_script(
+        name, "srun sh -c 'echo $(cut -d\" \" -f22 /proc/1/stat) $(cat /proc/uptime)'\n",
+        plain_template(), {{"spec", {{"resources", {{"nodes", {{"min", 3}}}}}}}}));
     ASSERT_NO_FATAL_FAILURE(wait_state(name, "Completed"));
+    met_after.push_back(seconds_to_meet(log_of(name)));
+    std::printf("%s: tasks on all nodes %.2f s after the last container\n", name.c_str(),
+                met_after.back());
   }
+  std::ranges::sort(met_after);
+  EXPECT_LE(met_after[1], 1.0) << "the median";
   const std::string file = state_directory() + "/logs/coredns.log";
   std::ifstream log{file};
   ASSERT_TRUE(log) << file;
@@ -354,45 +356,6 @@ TEST_F(ScriptNames, AllTasksReachTheFirstNode) {
   ASSERT_NO_FATAL_FAILURE(wait_state("train", "Completed"));
   EXPECT_EQ(log_of("train"), "rank 1 of 3\nrank 2 of 3\n");
 }
-
-// Goal: a user with nothing but a script. The administrator gives the partition an image and a
-// home, and the namespace an identity; the user's pods are then that user's, whatever they say.
-class PodDefaults : public BatchScripts {
- protected:
-  void give_home() {
-    ASSERT_NO_FATAL_FAILURE(make_home());
-    enforce("restricted");
-    patch(
-        "/apis/kubegang.io/v1alpha1/partitions/" + own_partition(),
-        {{"spec",
-          {{"podDefaults",
-            {{"image", kBusyboxImage},
-             {"volumes", {{{"name", "home"}, {"persistentVolumeClaim", {{"claimName", "home"}}}}}},
-             {"volumeMounts", {{{"name", "home"}, {"mountPath", "/home/ann"}}}},
-             {"env", {{{"name", "SITE"}, {"value", "here"}}}},
-             {"securityContext", {{"seccompProfile", {{"type", "RuntimeDefault"}}}}}}}}}});
-  }
-  void give_identity() {
-    const json identity{{"user", "ann"}, {"uid", kUser}, {"gid", 100}, {"home", "/home/ann"}};
-    ASSERT_NO_FATAL_FAILURE(
-        apply({{"apiVersion", "kubegang.io/v1alpha1"},
-               {"kind", "Account"},
-               {"metadata", {{"name", name_of("account")}}},
-               {"spec", {{"namespaces", {{{"name", ns_}, {"identity", identity}}}}}}}));
-    ASSERT_NO_FATAL_FAILURE(wait_until("the account is accepted", [&] {
-      return get("/apis/kubegang.io/v1alpha1/accounts/" + name_of("account"))
-          .value("status", json::object())
-          .contains("accepted");
-    }));
-  }
-  // Returns submit's output; the script runs in the home.
-  Output submit_with(const std::string& options, const std::string& script) {
-    const std::string file = stamps_in_ + "/job.sh";
-    std::ofstream{file} << "#!/bin/sh\n" << script;
-    return run_shell(kubectl_gang("submit --namespace " + ns_ + " -p " + own_partition() +
-                                  " -D /home/ann " + options + " " + file));
-  }
-};
 
 // Scripts of examples/ as they are, but for bash, which no image here has. Programs stand in for
 // torchrun, Ray and the driver: each meets the others at the address that it is given.
@@ -455,62 +418,6 @@ TEST_F(ScriptExamples, Ray) {
   const std::string out = run_example("ray.sh");
   const std::string wanted = node(2) + " --num-cpus=2\n" + node(3) + " --num-cpus=2\n";
   EXPECT_NE(out.find(wanted), std::string::npos) << out;
-}
-
-TEST_F(PodDefaults, AScriptAloneIsEnough) {
-  ASSERT_NO_FATAL_FAILURE(give_home());
-  ASSERT_NO_FATAL_FAILURE(give_identity());
-  const Output submitted =
-      submit_with("--wait -o out", "id -u; id -g; echo $USER $HOME $SITE; pwd; echo; exit 4\n");
-  EXPECT_EQ(submitted.exit_code, 4) << submitted.text;
-  const std::string wanted = "1000\n100\nann /home/ann here\n/home/ann\n\n";
-  EXPECT_EQ(file_in_home("out"), wanted);
-  const std::string id = std::to_string(
-      get("/apis/kubegang.io/v1alpha1/namespaces/" + ns_ + "/jobs")["items"][0]["status"]["jobID"]
-          .get<int>());
-  EXPECT_EQ(run_shell(kubectl_gang("logs -n " + ns_ + " " + id)).text, wanted);
-  const Output told = run_shell(kubectl_gang("explain -n " + ns_ + " " + id));
-  EXPECT_NE(told.text.find("image registry.e2e/busybox:1; volumes home; variables SITE"),
-            std::string::npos)
-      << told.text;
-}
-
-// Reported while the job waits, which takes no room from others.
-TEST_F(PodDefaults, ATemplateCannotChooseAnotherUser) {
-  ASSERT_NO_FATAL_FAILURE(give_home());
-  ASSERT_NO_FATAL_FAILURE(give_identity());
-  json root = plain_template();
-  root["spec"]["securityContext"] = {{"runAsUser", 0}};
-  ASSERT_NO_FATAL_FAILURE(submit_script("root", "id -u\n", root));
-  wait_until("it is refused", [&] {
-    return status_text("root").find("runAsUser: 1000 is the namespace's identity") !=
-           std::string::npos;
-  });
-  EXPECT_TRUE(pods("root").empty());
-}
-
-TEST_F(PodDefaults, WithoutAnIdentityThereIsNoHome) {
-  ASSERT_NO_FATAL_FAILURE(give_home());
-  ASSERT_NO_FATAL_FAILURE(submit_script("nobody", "id -u\n", plain_template()));
-  wait_until("it is refused", [&] {
-    return status_text("nobody").find("ask your administrator for an identity") !=
-           std::string::npos;
-  });
-  EXPECT_TRUE(pods("nobody").empty());
-}
-
-// A claim of one's own, and a log that is followed while the job runs.
-TEST_F(PodDefaults, SubmitMountsAClaimAndLogsFollowsTheJob) {
-  ASSERT_NO_FATAL_FAILURE(make_home());
-  const Output submitted = submit_with(
-      "--parsable --image registry.e2e/busybox:1 --env A='$B' "
-      "--volume home:/home/ann:ro",
-      "#SBATCH -o /dev/null\necho $A; sleep 2; touch x || echo no\n");
-  ASSERT_EQ(submitted.exit_code, 0) << submitted.text;
-  const std::string id = submitted.text.substr(0, submitted.text.find('\n'));
-  const Output log = run_shell(kubectl_gang("logs -f -n " + ns_ + " " + id));
-  EXPECT_EQ(log.text.find("$B\n"), 0U) << log.text;
-  EXPECT_NE(log.text.find("no\n"), std::string::npos) << log.text;
 }
 
 }  // namespace

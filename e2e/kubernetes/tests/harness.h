@@ -105,6 +105,15 @@ class Cluster : public scenarios::Cluster {
   // Returns a token of the service account; bound to the pod of its namespace, if one is named.
   std::string token_of(const std::string& ns, const std::string& account,
                        const std::string& pod = {});
+  // Makes a service account of the test's namespace with a ClusterRole in one namespace, and
+  // returns its token.
+  std::string token_with_role(const std::string& account, const std::string& role,
+                              const std::string& in_namespace);
+  // Policies and rights come into force a moment after they are made: asked again for 10 s.
+  void expect_denied(const std::string& sentence,
+                     const std::function<base::Result<json>()>& request);
+  // The counterpart: a test that only denies would pass if everything were denied.
+  void expect_allowed(const std::function<base::Result<json>()>& request);
   static std::string kubectl(const std::string& arguments);  // the command, for run()
   static std::string kubectl_gang(const std::string& arguments);
 

@@ -54,6 +54,48 @@ std::string Cluster::token_of(const std::string& ns, const std::string& account,
   return answer.ok() ? (*answer)["status"]["token"].get<std::string>() : "";
 }
 
+std::string Cluster::token_with_role(const std::string& account, const std::string& role,
+                                     const std::string& in_namespace) {
+  apply({{"apiVersion", "v1"},
+         {"kind", "ServiceAccount"},
+         {"metadata", {{"name", account}, {"namespace", ns_}}}});
+  apply({{"apiVersion", "rbac.authorization.k8s.io/v1"},
+         {"kind", "RoleBinding"},
+         {"metadata", {{"name", ns_ + "-" + account}, {"namespace", in_namespace}}},
+         {"roleRef",
+          {{"apiGroup", "rbac.authorization.k8s.io"}, {"kind", "ClusterRole"}, {"name", role}}},
+         {"subjects", {{{"kind", "ServiceAccount"}, {"name", account}, {"namespace", ns_}}}}});
+  return token_of(ns_, account);
+}
+
+// The last answer is shown: a wrong sentence is seen in it.
+void Cluster::expect_denied(const std::string& sentence,
+                            const std::function<base::Result<json>()>& request) {
+  std::string last = "it was allowed";
+  wait_until(
+      "denied with \"" + sentence + "\"",
+      [&] {
+        const auto answer = request();
+        last = answer.ok() ? "it was allowed" : answer.error().message;
+        return !answer.ok() && answer.error().message.find(sentence) != std::string::npos;
+      },
+      seconds{10});
+  EXPECT_NE(last.find(sentence), std::string::npos) << last;
+}
+
+void Cluster::expect_allowed(const std::function<base::Result<json>()>& request) {
+  std::string last;
+  wait_until(
+      "allowed",
+      [&] {
+        const auto answer = request();
+        last = answer.ok() ? "" : answer.error().message;
+        return answer.ok();
+      },
+      seconds{10});
+  EXPECT_EQ(last, "");
+}
+
 // Returns a command line for run_shell().
 std::string Cluster::kubectl(const std::string& arguments) {
   return "kubectl --kubeconfig " + state_directory() + "/pki/admin.kubeconfig " + arguments;
