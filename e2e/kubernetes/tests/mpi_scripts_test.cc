@@ -11,7 +11,7 @@
 #include <string>
 #include <utility>
 
-#include "e2e/kubernetes/tests/harness.h"
+#include "e2e/kubernetes/tests/batch_scripts.h"
 
 namespace kubernetes {
 namespace {
@@ -19,17 +19,17 @@ namespace {
 constexpr const char* kMpiImage = "registry.e2e/mpi:1";
 constexpr milliseconds kShortSlice{100};
 
-class MpiScripts : public Alone<Cluster> {
+class MpiScripts : public Alone<BatchScripts> {
  protected:
   void SetUp() override {
-    ASSERT_NO_FATAL_FAILURE(Alone<Cluster>::SetUp());
+    ASSERT_NO_FATAL_FAILURE(Alone<BatchScripts>::SetUp());
     const Output made = script("mpi-up");
     ASSERT_EQ(made.exit_code, 0) << made.text;
     set_slice("100ms");
   }
   void TearDown() override {
     set_slice("500ms");
-    Alone<Cluster>::TearDown();
+    Alone<BatchScripts>::TearDown();
   }
   Duration slice() const override { return kShortSlice; }
 
@@ -38,26 +38,12 @@ class MpiScripts : public Alone<Cluster> {
           {{"spec", {{"timeSlice", length}}}});
   }
 
-  // A script on all nodes, as an ordinary user.
-  void submit_script(const std::string& name, const std::string& script) {
-    json pod_spec = pod_spec_of({.name = name, .image = kMpiImage});
-    pod_spec["securityContext"] = {{"runAsUser", 1000}, {"runAsGroup", 1000}};
-    apply({{"apiVersion", "kubegang.io/v1alpha1"},
-           {"kind", "Job"},
-           {"metadata", {{"name", name}, {"namespace", ns_}}},
-           {"spec",
-            {{"partitions", {own_partition()}},
-             {"resources", {{"nodes", {{"min", 3}}}}},
-             {"batch", {{"script", "#!/bin/sh\nPATH=$PATH:/usr/bin\n" + script}}},
-             {"template", {{"spec", pod_spec}}}}}});
-  }
-
-  // Returns what the script has written to /stamps/NAME.
-  std::string file(const std::string& name) const {
-    std::ifstream in{stamps_in_ + "/" + name};
-    std::stringstream text;
-    text << in.rdbuf();
-    return text.str();
+  // A script on all nodes, as an ordinary user whose files are in /stamps.
+  void submit_on_all(const std::string& name, const std::string& script) {
+    json pod_template = with_image(restricted_template(), kMpiImage);
+    pod_template["spec"]["containers"][0]["volumeMounts"][0]["mountPath"] = "/stamps";
+    submit_script(name, "PATH=$PATH:/usr/bin\n" + script, pod_template,
+                  {{"spec", {{"resources", {{"nodes", {{"min", 3}}}}}}}});
   }
 };
 
@@ -72,7 +58,8 @@ TEST_F(MpiScripts, TwoGangsTakeTurnsOfATenthOfASecond) {
     std::filesystem::create_directories(stamps_in_ + "/" + name);
     ASSERT_EQ(::chmod((stamps_in_ + "/" + name).c_str(), 0777), 0);
   }
-  ASSERT_EQ(::chmod(stamps_in_.c_str(), 0777), 0);
+  ASSERT_NO_FATAL_FAILURE(make_home());
+  enforce("restricted");
   // Many tasks share few CPUs here: those that wait leave them to others. The nodes have one
   // kernel, by which UCX would take them for one machine, and look for shared memory.
   const std::string script =
@@ -90,7 +77,7 @@ TEST_F(MpiScripts, TwoGangsTakeTurnsOfATenthOfASecond) {
       "done >/stamps/$SLURM_JOB_NAME.out\n"
       "kill $probe; wait; true\n";
   for (const std::string& name : both) {
-    ASSERT_NO_FATAL_FAILURE(submit_script(name, script));
+    ASSERT_NO_FATAL_FAILURE(submit_on_all(name, script));
   }
   ASSERT_NO_FATAL_FAILURE(wait_for_turns(both));
   const Instant from = now();
@@ -98,7 +85,7 @@ TEST_F(MpiScripts, TwoGangsTakeTurnsOfATenthOfASecond) {
   expect_turns_between(from, now(), both, all_nodes());
   for (const std::string& name : both) {
     wait_state(name, "Completed", seconds{240});
-    std::istringstream lines{file(name + ".out")};
+    std::istringstream lines{file_in_home(name + ".out")};
     std::map<std::string, int> of_way;
     for (std::string line; std::getline(lines, line);) {
       const std::string way = line.substr(0, line.find(':'));
@@ -109,18 +96,19 @@ TEST_F(MpiScripts, TwoGangsTakeTurnsOfATenthOfASecond) {
                                 ": 3 tasks: ring 300, wrong sums 0, the solver is off by "
                                 "0, exit 0");
     }
-    EXPECT_EQ(of_way.size(), 4U) << file(name + ".out");
+    EXPECT_EQ(of_way.size(), 4U) << file_in_home(name + ".out");
     EXPECT_EQ(job(name).status.starts.value_or(0), 1);
     for (const auto& [way, count] : of_way) {
       std::printf("%s: %d times by %s\n", name.c_str(), count, way.c_str());
     }
-    if (HasFailure()) std::printf("%s\n", file(name + ".err").c_str());
+    if (HasFailure()) std::printf("%s\n", file_in_home(name + ".err").c_str());
   }
   EXPECT_EQ(turns().overlap_since(from, both), Duration{});
 }
 
 // The image has no bash, and its program another name.
 TEST_F(MpiScripts, AnExampleRuns) {
+  enforce("baseline");
   std::ifstream in{KUBEGANG_SOURCE_DIR "/examples/mpi.sh"};
   std::string text{std::istreambuf_iterator<char>{in}, {}};
   for (const auto& [word, own] : {std::pair<std::string, std::string>{"/bin/bash", "/bin/sh"},

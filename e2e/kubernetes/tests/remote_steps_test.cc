@@ -1,23 +1,25 @@
 // srun outside of a job, through a real API server: its job's first pod is entered by pods/exec,
-// over API server, kubelet and containerd.
+// over API server, kubelet and containerd. The namespace enforces `restricted`, and its pods have a
+// home.
 #include <signal.h>
 
 #include <chrono>
 #include <fstream>
-#include <sstream>
 #include <string>
 #include <thread>
 
-#include "e2e/kubernetes/tests/harness.h"
+#include "e2e/kubernetes/tests/batch_scripts.h"
 
 namespace kubernetes {
 namespace {
 
-class RemoteSteps : public Cluster {
+class RemoteSteps : public PodDefaults {
  protected:
   void SetUp() override {
-    Cluster::SetUp();
+    PodDefaults::SetUp();
     if (IsSkipped()) return;
+    ASSERT_NO_FATAL_FAILURE(give_home());
+    ASSERT_NO_FATAL_FAILURE(give_identity());
     ::signal(SIGPIPE, SIG_IGN);  // of `input`
     const Output made = run_shell(
         "cd " + stamps_in_ + " && ln -s " KUBEGANG_BINARY_DIR "/bin/kubectl-gang srun && " +
@@ -42,12 +44,6 @@ class RemoteSteps : public Cluster {
     return ended_;
   }
 
-  std::string file(const std::string& name) const {
-    std::ifstream in{stamps_in_ + "/" + name};
-    std::stringstream text;
-    text << in.rdbuf();
-    return text.str();
-  }
   // The one job of this namespace.
   json own_job() {
     const std::vector<json> all = list("/apis/kubegang.io/v1alpha1/namespaces/" + ns_ + "/jobs");
@@ -56,7 +52,7 @@ class RemoteSteps : public Cluster {
   std::string state() { return own_job().value("/status/state"_json_pointer, ""); }
   void wait_for_begin() {
     ASSERT_NO_FATAL_FAILURE(
-        wait_until("the step has begun", [&] { return file("out") == "begun\n"; }));
+        wait_until("the step has begun", [&] { return file_in_home("out") == "begun\n"; }));
   }
   void expect_canceled() {
     ASSERT_NO_FATAL_FAILURE(
@@ -78,7 +74,7 @@ TEST_F(RemoteSteps, EndsWithTheCodeOfItsTask) {
   const Output failed = run("", "sh -c \"echo out; echo err >&2; exit 7\" 2>err");
   EXPECT_EQ(failed.exit_code, 7) << failed.text;
   EXPECT_EQ(failed.text, "out\n");
-  EXPECT_NE(file("err").find("err\n"), std::string::npos) << file("err");
+  EXPECT_NE(file_in_home("err").find("err\n"), std::string::npos) << file_in_home("err");
   ASSERT_NO_FATAL_FAILURE(wait_until("the job has ended", [&] { return state() == "Failed"; }));
 }
 
@@ -89,12 +85,13 @@ TEST_F(RemoteSteps, TwoInterruptsEndIt) {
   wait_for_begin();
   const std::string interrupt = "kill -INT $(cat " + stamps_in_ + "/pid)";
   EXPECT_EQ(run_shell(interrupt).exit_code, 0);
-  ASSERT_NO_FATAL_FAILURE(wait_until(
-      "it says what runs", [&] { return file("err").find("interrupt") != std::string::npos; }));
+  ASSERT_NO_FATAL_FAILURE(wait_until("it says what runs", [&] {
+    return file_in_home("err").find("interrupt") != std::string::npos;
+  }));
   // Within a second of each other, and not of that one.
   EXPECT_EQ(run_shell("sleep 1.5; " + interrupt + "; sleep 0.2; " + interrupt).exit_code, 0);
   srun.join();
-  EXPECT_EQ(ended_.exit_code, 130) << file("err");
+  EXPECT_EQ(ended_.exit_code, 130) << file_in_home("err");
   expect_canceled();
 }
 
@@ -116,8 +113,8 @@ TEST_F(RemoteSteps, WaitsWhileItsJobStandsStill) {
     }
   }
   srun.join();
-  EXPECT_EQ(ended_.exit_code, 0) << file("err");
-  EXPECT_EQ(file("out").size(), std::string{"begun\n"}.size() + 4'096 * 1'024);
+  EXPECT_EQ(ended_.exit_code, 0) << file_in_home("err");
+  EXPECT_EQ(file_in_home("out").size(), std::string{"begun\n"}.size() + 4'096 * 1'024);
 }
 
 // kubelet is in the way of the connection, and not in that of the pods.
@@ -131,7 +128,7 @@ TEST_F(RemoteSteps, ALostConnectionEndsStepAndJob) {
   EXPECT_EQ(on_node(place, "sh -c 'kill -9 $(cat /run/kubelet.pid)'").exit_code, 0);
   srun.join();
   EXPECT_EQ(ended_.exit_code, 1);
-  EXPECT_NE(file("err").find(" is canceled"), std::string::npos) << file("err");
+  EXPECT_NE(file_in_home("err").find(" is canceled"), std::string::npos) << file_in_home("err");
   expect_canceled();
   wait_nodes_ready();
 }
