@@ -259,6 +259,28 @@ PmixMessage read_pmix(Fields& fields) {
   return message;
 }
 
+void put(std::string& out, const std::vector<TaskEnd>& ends) {
+  put(out, static_cast<std::uint32_t>(ends.size()));
+  for (const TaskEnd& end : ends) {
+    put(out, end.rank);
+    put(out, end.wait_status);
+    put(out, std::string_view{end.used});
+  }
+}
+
+std::vector<TaskEnd> read_ends(Fields& fields) {
+  std::vector<TaskEnd> ends;
+  for (std::uint32_t count = fields.number(); count > 0 && fields.is_good; --count) {
+    TaskEnd end{.rank = fields.number(), .wait_status = fields.number()};
+    end.used = fields.text();
+    ends.push_back(std::move(end));
+  }
+  const bool is_ascending =
+      std::ranges::adjacent_find(ends, std::greater_equal<>{}, &TaskEnd::rank) == ends.end();
+  if (ends.empty() || !is_ascending || ends.back().rank >= kTasksMax) fields.is_good = false;
+  return ends;
+}
+
 }  // namespace
 
 std::string encode(const Message& message) {
@@ -273,6 +295,7 @@ std::string encode(const Message& message) {
     put(body, message.layout->places);
   }
   if (message.pmix) put(body, *message.pmix);
+  if (!message.ends.empty()) put(body, message.ends);
   std::string out;
   put(out, static_cast<std::uint32_t>(message.kind));
   put(out, std::string_view{body});
@@ -298,6 +321,7 @@ std::optional<Message> MessageReader::next() {
   if (message.kind == Kind::kRun) message.tasks = read_tasks(fields);
   if (message.kind == Kind::kCreated) message.layout = read_layout(fields);
   if (message.kind == Kind::kPmix) message.pmix = read_pmix(fields);
+  if (message.kind == Kind::kExited) message.ends = read_ends(fields);
   if (!fields.is_good || !fields.left.empty()) {
     is_broken_ = true;
     return std::nullopt;

@@ -175,12 +175,20 @@ struct PmixMessage {
   friend bool operator==(const PmixMessage&, const PmixMessage&) = default;
 };
 
+// The end of a task.
+struct TaskEnd {
+  std::uint32_t rank = 0;
+  std::uint32_t wait_status = 0;
+  std::string used{};  // usage.h; "": not known
+  friend bool operator==(const TaskEnd&, const TaskEnd&) = default;
+};
+
 struct Message {
   Kind kind = Kind::kDone;
-  std::uint32_t rank = 0;    // Input, InputEnd, Output, Exited, Pmi, Aborted; SignalJob: target;
+  std::uint32_t rank = 0;    // Input, InputEnd, Output, Pmi, Aborted; SignalJob: target;
                              // Hello, Relay, Resume: which connection of that launcher
-  std::uint32_t number = 0;  // Signal, SignalJob: signal; Created: step; Output: 1 or 2; Exited:
-                             // wait status; Hello, Lost: index of the node; Release: exit code;
+  std::uint32_t number = 0;  // Signal, SignalJob: signal; Created: step; Output: 1 or 2;
+                             // Hello, Lost: index of the node; Release: exit code;
                              // Ack, Resume: how many messages have come
                              // Resize: rows * 65,536 + columns; Hold: 1 = no more Input, 0 = go on;
                              // Aborted: exit code of the step
@@ -191,6 +199,7 @@ struct Message {
   std::optional<TaskSet> tasks{};      // of Run
   std::optional<StepLayout> layout{};  // of Created
   std::optional<PmixMessage> pmix{};   // of Pmix
+  std::vector<TaskEnd> ends{};         // of Exited: at least one, by ascending ranks
   friend bool operator==(const Message&, const Message&) = default;
 };
 

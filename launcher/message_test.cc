@@ -51,33 +51,49 @@ TEST(Message, AnArrangementFitsItsStep) {
   EXPECT_FALSE(is_read({5, 1}, Distribution::kBlock));
 }
 
+// A launcher counts running tasks by it.
+TEST(Message, EachTaskEndsOnceInAMessage) {
+  const auto is_read = [](std::vector<TaskEnd> ends) {
+    MessageReader reader;
+    reader.add(encode({.kind = Kind::kExited, .ends = std::move(ends)}));
+    return reader.next().has_value();
+  };
+  EXPECT_TRUE(is_read({{.rank = 0}, {.rank = 3}}));
+  EXPECT_FALSE(is_read({}));
+  EXPECT_FALSE(is_read({{.rank = 3}, {.rank = 3}}));
+  EXPECT_FALSE(is_read({{.rank = 3}, {.rank = 0}}));
+  EXPECT_FALSE(is_read({{.rank = kTasksMax}}));
+}
+
 TEST(Message, ComesBackWhateverThePiecesAre) {
-  const std::vector<Message> all{example(),
-                                 {.kind = Kind::kOutput, .rank = 1, .number = 2, .text = "x\n"},
-                                 {.kind = Kind::kRun,
-                                  .tasks = TaskSet{.ranks = {1, 4},
-                                                   .mpi = Mpi::kPmix,
-                                                   .pmix = {.name = "slurm.pmix.1.0",
-                                                            .nodes = {"n1", "n2"},
-                                                            .places = {0, 1, 0, 0, 1},
-                                                            .place = 1},
-                                                   .is_unbuffered = true,
-                                                   .window = {.rows = 5, .columns = 9},
-                                                   .directory = "/",
-                                                   .programs = {{"a"}, {"b", "c"}},
-                                                   .environment = {"A=1"}}},
-                                 {.kind = Kind::kCreated,
-                                  .number = 3,
-                                  .layout = StepLayout{.nodes = {0, 2}, .places = {0, 1, 1}}},
-                                 {.kind = Kind::kPmix,
-                                  .pmix = PmixMessage{.kind = PmixKind::kFence,
-                                                      .id = 7,
-                                                      .rank = 2,
-                                                      .status = -61,
-                                                      .ranks = {0, 3},
-                                                      .words = {"A=1", ""},
-                                                      .data = {"a\0b", 3}}},
-                                 {.kind = Kind::kDone}};
+  const std::vector<Message> all{
+      example(),
+      {.kind = Kind::kOutput, .rank = 1, .number = 2, .text = "x\n"},
+      {.kind = Kind::kRun,
+       .tasks = TaskSet{.ranks = {1, 4},
+                        .mpi = Mpi::kPmix,
+                        .pmix = {.name = "slurm.pmix.1.0",
+                                 .nodes = {"n1", "n2"},
+                                 .places = {0, 1, 0, 0, 1},
+                                 .place = 1},
+                        .is_unbuffered = true,
+                        .window = {.rows = 5, .columns = 9},
+                        .directory = "/",
+                        .programs = {{"a"}, {"b", "c"}},
+                        .environment = {"A=1"}}},
+      {.kind = Kind::kCreated,
+       .number = 3,
+       .layout = StepLayout{.nodes = {0, 2}, .places = {0, 1, 1}}},
+      {.kind = Kind::kPmix,
+       .pmix = PmixMessage{.kind = PmixKind::kFence,
+                           .id = 7,
+                           .rank = 2,
+                           .status = -61,
+                           .ranks = {0, 3},
+                           .words = {"A=1", ""},
+                           .data = {"a\0b", 3}}},
+      {.kind = Kind::kExited, .ends = {{.rank = 1, .wait_status = 256, .used = "u"}, {.rank = 4}}},
+      {.kind = Kind::kDone}};
   std::string stream;
   for (const Message& message : all) stream += encode(message);
   for (const std::size_t piece : {std::size_t{1}, std::size_t{7}, stream.size()}) {

@@ -310,7 +310,10 @@ class Srun {
         is_held_ = message.number != 0;
         return;
       case Kind::kExited:
-        return ended(message.rank, static_cast<int>(message.number));
+        for (const TaskEnd& end : message.ends) {
+          ended(end.rank, static_cast<int>(end.wait_status));
+        }
+        return;
       case Kind::kLost:
         return lost(message.number);
       case Kind::kAborted:

@@ -188,10 +188,14 @@ void StepServer::hear_launcher(PeerPlace peer, const Message& message) {
   if (!peer->step || !is_of_task) return dismiss(peer);
   const StepPlace step = *peer->step;
   const StepLayout& layout = step->placement.layout;
-  if (message.rank >= layout.places.size() ||
-      layout.nodes[layout.places[message.rank]] != *peer->node || step->has_ended[message.rank]) {
-    return dismiss(peer);
-  }
+  const auto runs_there = [&](std::uint32_t rank) {
+    return rank < layout.places.size() && layout.nodes[layout.places[rank]] == *peer->node &&
+           !step->has_ended[rank];
+  };
+  const bool is_right = message.kind == Kind::kExited
+                            ? std::ranges::all_of(message.ends, runs_there, &TaskEnd::rank)
+                            : runs_there(message.rank);
+  if (!is_right) return dismiss(peer);
   hear_task(step, message);
 }
 
@@ -260,12 +264,14 @@ void StepServer::hear_task(StepPlace step, const Message& message) {
   if (message.kind == Kind::kPmi) return hear_pmi(step, message);
   step->srun->send(message);
   if (message.kind == Kind::kOutput) return balance(step);
-  step->has_ended[message.rank] = true;
-  usage_.task_ended(step->id, static_cast<int>(message.number), message.text);
-  const bool has_aborted =
-      step->pmix && step->pmix->end() && step->pmix->end()->rank == message.rank;
-  if (has_aborted) send_to_tasks(step, {.kind = Kind::kSignal, .number = SIGKILL});
-  if (--step->running > 0) return balance(step);
+  for (const TaskEnd& end : message.ends) {
+    step->has_ended[end.rank] = true;
+    usage_.task_ended(step->id, static_cast<int>(end.wait_status), end.used);
+    const bool has_aborted = step->pmix && step->pmix->end() && step->pmix->end()->rank == end.rank;
+    if (has_aborted) send_to_tasks(step, {.kind = Kind::kSignal, .number = SIGKILL});
+  }
+  step->running -= static_cast<std::uint32_t>(message.ends.size());
+  if (step->running > 0) return balance(step);
   step->srun->send({.kind = Kind::kDone});
   finish(step);
 }
@@ -345,10 +351,12 @@ void StepServer::dismiss(PeerPlace peer) {
     step->pmix->lose(place_of(layout, *peer->node), replies);
     answer_pmix(step, std::move(replies));
   }
+  Message exited{.kind = Kind::kExited};
   for (std::uint32_t rank = 0; rank < layout.places.size(); ++rank) {
     if (layout.nodes[layout.places[rank]] != *peer->node || step->has_ended[rank]) continue;
-    hear_task(step, {.kind = Kind::kExited, .rank = rank, .number = SIGKILL});
+    exited.ends.push_back({.rank = rank, .wait_status = SIGKILL});
   }
+  if (!exited.ends.empty()) hear_task(step, exited);
 }
 
 void StepServer::refuse(StepPlace step, const std::string& why) {

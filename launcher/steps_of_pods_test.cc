@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <chrono>
 #include <filesystem>
@@ -74,11 +75,12 @@ TEST_F(StepsOfPods, WhatTasksHaveUsedIsKnownOfAllNodes) {
   const auto srun = ask(shell("i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; exit 3", 3, 3));
   ASSERT_TRUE(wait_for([&] { return srun->has(Kind::kDone); }));
   for (const Message& message : srun->heard) {
-    if (message.kind != Kind::kExited) continue;
-    const auto used = decode_used(message.text);
-    ASSERT_TRUE(used) << message.rank;
-    EXPECT_GT((used->user + used->system).count(), 0) << message.rank;
-    EXPECT_GT(used->max_rss, 0U) << message.rank;
+    for (const TaskEnd& end : message.ends) {
+      const auto used = decode_used(end.used);
+      ASSERT_TRUE(used) << end.rank;
+      EXPECT_GT((used->user + used->system).count(), 0) << end.rank;
+      EXPECT_GT(used->max_rss, 0U) << end.rank;
+    }
   }
   EXPECT_THAT(hub_->usage().message(std::chrono::system_clock::now()),
               HasSubstr("{\"id\":\"0\",\"name\":\"sh\",\"tasks\":3,\"nodes\":3,"
@@ -209,7 +211,7 @@ TEST_F(StepsOfPods, StrangersAreTurnedAway) {
   Tls tls{key_of('k')};
   for (const Message& first :
        {Message{.kind = Kind::kHello, .number = 9}, Message{.kind = Kind::kHello, .number = 0},
-        Message{.kind = Kind::kExited}}) {
+        Message{.kind = Kind::kExited, .ends = {{.rank = 0}}}}) {
     const auto fd = connect_to("127.0.0.1", port_);
     bool is_closed = false;
     Channel channel{loop_,
@@ -404,6 +406,46 @@ TEST_F(StepsOfPods, TheTasksEndWithTheirSrun) {
   ASSERT_TRUE(wait_for([&] { return next->has(Kind::kBusy); }));
   srun.reset();
   ASSERT_TRUE(wait_for([&] { return next->has(Kind::kDone) && !nodes_[1]->has_tasks(); }));
+}
+
+// The first task that fails may end the step, so its end is said at once; others wait a moment for
+// those that come.
+TEST_F(StepsOfPods, OnlyAnEndWithoutAFailureWaitsForOthers) {
+  begin_node(1);
+  const auto srun = ask(shell("case $SLURM_PROCID in 2) exit 3 ;; 3) sleep 1000 ;; esac", 4, 2));
+  ASSERT_TRUE(wait_for([&] { return srun->ends().size() == 3; }));
+  EXPECT_EQ(srun->ends(), (std::map<std::uint32_t, std::uint32_t>{{0, 0}, {1, 0}, {2, 3 << 8}}));
+  const auto later = ask(shell("[ $SLURM_LOCALID = 0 ] || sleep 1000", 2, 1));
+  srun->channel->send({.kind = Kind::kSignal, .number = SIGKILL});
+  ASSERT_TRUE(wait_for([&] { return srun->has(Kind::kDone); }));
+  ASSERT_TRUE(wait_for([&] { return later->ends().size() == 1; })) << "it does not wait forever";
+}
+
+// A job of 200 nodes with five CPUs each.
+class StepsOfManyPods : public JobOfPods {
+ protected:
+  static constexpr std::uint32_t kNodes = 200;
+  static constexpr std::uint32_t kTasksEach = 5;
+  StepsOfManyPods() : JobOfPods{nodes_like(kNodes, kTasksEach)} {
+    // Each task has three pipes, each node two ends of a connection.
+    rlimit files{};
+    ::getrlimit(RLIMIT_NOFILE, &files);
+    files.rlim_cur = files.rlim_max;
+    ::setrlimit(RLIMIT_NOFILE, &files);
+    for (std::uint32_t node = 1; node < kNodes; ++node) begin_node(node);
+  }
+};
+
+// Goal: at most two messages from each node, and two to it. One asks it for its tasks, and one or
+// two have all their ends.
+TEST_F(StepsOfManyPods, AThousandTasksTakeFewMessages) {
+  const auto srun = ask(shell("exit 0", kNodes * kTasksEach, kNodes));
+  ASSERT_TRUE(wait_for([&] { return srun->has(Kind::kDone); }));
+  const auto is_end = [](const Message& message) { return message.kind == Kind::kExited; };
+  const auto messages = std::ranges::count_if(srun->heard, is_end);
+  EXPECT_LE(messages, 2 * kNodes);
+  EXPECT_EQ(srun->ends().size(), kNodes * kTasksEach);
+  RecordProperty("messages", static_cast<int>(messages));
 }
 
 // A client of PMI-1 in shell: each task puts what it is, and reads what the next one has put.

@@ -4,11 +4,13 @@
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <set>
@@ -26,6 +28,8 @@ namespace {
 constexpr std::size_t kPipeBytesMax = 1U << 20U;
 // Messages that wait for the start of the tasks before input is held back.
 constexpr std::size_t kEarlyMax = 16;
+// The longest that the end of a task which has not failed waits for those of others.
+constexpr std::chrono::nanoseconds kEndsPatience = std::chrono::milliseconds{100};
 
 TaskSet with_own_devices(TaskSet set) {
   add_devices(set.environment, own_environment());
@@ -55,6 +59,10 @@ TaskGroup::TaskGroup(Loop& loop, std::string node, TaskSet set, Calls calls)
 
 TaskGroup::~TaskGroup() {
   signal(SIGKILL);
+  if (ends_timer_ >= 0) {
+    loop_.forget(ends_timer_);
+    ::close(ends_timer_);
+  }
   for (Task& task : tasks_) {
     for (const int fd : {task.outputs[0], task.outputs[1], task.input}) {
       if (fd < 0) continue;
@@ -90,7 +98,31 @@ void TaskGroup::start_tasks() {
 void TaskGroup::fail(std::uint32_t rank, const std::string& why) {
   const std::string line = "starting task " + std::to_string(rank) + ": " + why + "\n";
   calls_.tell({.kind = Kind::kOutput, .rank = rank, .number = 2, .text = line});
-  calls_.tell({.kind = Kind::kExited, .rank = rank, .number = 1U << 8U});
+  add_end({.rank = rank, .wait_status = 1U << 8U});
+}
+
+// Tells the ends of many tasks together: at once with the first that has failed, which may end the
+// step, and with the last.
+void TaskGroup::add_end(TaskEnd end) {
+  const bool is_urgent = end.wait_status != 0 || running_.empty();
+  ends_.push_back(std::move(end));
+  if (is_urgent) return tell_ends();
+  if (ends_timer_ >= 0) return;
+  ends_timer_ = ::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+  if (ends_timer_ < 0) return tell_ends();
+  const itimerspec when{.it_interval = {},
+                        .it_value = {.tv_sec = 0, .tv_nsec = kEndsPatience.count()}};
+  ::timerfd_settime(ends_timer_, 0, &when, nullptr);
+  loop_.watch(ends_timer_, EPOLLIN, [this](std::uint32_t) { tell_ends(); });
+}
+
+void TaskGroup::tell_ends() {
+  if (ends_timer_ >= 0) {
+    loop_.forget(ends_timer_);
+    ::close(std::exchange(ends_timer_, -1));
+  }
+  std::ranges::sort(ends_, {}, &TaskEnd::rank);
+  calls_.tell({.kind = Kind::kExited, .ends = std::exchange(ends_, {})});
 }
 
 // The tasks start when kubegang-pmix waits for them.
@@ -394,8 +426,9 @@ bool TaskGroup::reaped(pid_t pid, int wait_status, const Used& used) {
     task.pending_input.clear();
   }
   close_pmi(task);
-  const auto status = static_cast<std::uint32_t>(wait_status);
-  calls_.tell({.kind = Kind::kExited, .rank = task.rank, .number = status, .text = encode(used)});
+  add_end({.rank = task.rank,
+           .wait_status = static_cast<std::uint32_t>(wait_status),
+           .used = encode(used)});
   return true;
 }
 

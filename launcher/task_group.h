@@ -21,7 +21,7 @@ namespace launcher {
 class TaskGroup {
  public:
   struct Calls {
-    std::function<void(const Message&)> tell;  // Output, Pmi, Pmix, Exited; of each task one Exited
+    std::function<void(const Message&)> tell;  // Output, Pmi, Pmix, Exited; of each task one end
     std::function<void()> fed{};               // tasks have read input
   };
 
@@ -51,6 +51,8 @@ class TaskGroup {
   void start_pmix();
   void lose_pmix(const std::string& why);
   void fail(std::uint32_t rank, const std::string& why);
+  void add_end(TaskEnd end);
+  void tell_ends();
   bool start_task(std::size_t place);
   bool start_at_terminal(std::size_t place);
   Program program_of(std::size_t place) const;
@@ -70,6 +72,8 @@ class TaskGroup {
   std::vector<Task> tasks_;               // as TaskSet::ranks
   std::map<pid_t, std::size_t> running_;  // places in tasks_
   bool has_started_ = false;
+  std::vector<TaskEnd> ends_;   // not said yet
+  int ends_timer_ = -1;         // until they are
   std::vector<Message> early_;  // what has come before the tasks have started
   std::unique_ptr<PmixService> pmix_;
 };

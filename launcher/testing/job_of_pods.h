@@ -1,4 +1,4 @@
-// A job of three pods in one process: the launcher of the first and those of the others, in one
+// A job of several pods in one process: the launcher of the first and those of the others, in one
 // loop, on loopback, with real connections and real tasks.
 #pragma once
 
@@ -18,6 +18,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "launcher/net.h"
@@ -42,12 +43,22 @@ inline std::uint16_t port_of(int listener) {
   return ntohs(address.sin_port);
 }
 
-// A job of three nodes with two CPUs each.
+// A job of three nodes with two CPUs each, unless another one is given.
 class JobOfPods : public testing::Test {
  protected:
-  JobOfPods() {
+  JobOfPods() : JobOfPods{nodes_like(3, 2)} {}
+  explicit JobOfPods(JobNodes all) : all_{std::move(all)} {
     ::signal(SIGPIPE, SIG_IGN);
     begin_first('k');
+  }
+
+  // Returns n1, n2, …; the first is the own one.
+  static JobNodes nodes_like(std::uint32_t count, std::uint32_t cpus) {
+    JobNodes all{.names = {}, .cpus = std::vector(count, cpus), .own = 0};
+    for (std::uint32_t node = 1; node <= count; ++node) {
+      all.names.push_back("n" + std::to_string(node));
+    }
+    return all;
   }
 
   // On the same port each time, as in the next start of the job.
@@ -56,8 +67,7 @@ class JobOfPods : public testing::Test {
     const auto listener = listen_on("127.0.0.1", port_);
     ASSERT_TRUE(listener.ok()) << listener.error().message;
     port_ = port_of(*listener);
-    hub_ = std::make_unique<StepServer>(
-        loop_, JobNodes{.names = {"n1", "n2", "n3"}, .cpus = {2, 2, 2}, .own = 0});
+    hub_ = std::make_unique<StepServer>(loop_, all_);
     hub_->take_launchers(*listener, std::make_unique<Tls>(key_of(key)));
   }
 
@@ -137,7 +147,7 @@ class JobOfPods : public testing::Test {
     std::map<std::uint32_t, std::uint32_t> ends() const {
       std::map<std::uint32_t, std::uint32_t> statuses;
       for (const Message& message : heard) {
-        if (message.kind == Kind::kExited) statuses[message.rank] = message.number;
+        for (const TaskEnd& end : message.ends) statuses[end.rank] = end.wait_status;
       }
       return statuses;
     }
@@ -174,6 +184,7 @@ class JobOfPods : public testing::Test {
   // The launchers' clock may be ahead.
   RunTime::Clock::time_point now() const { return RunTime::Clock::now() + ahead_; }
 
+  const JobNodes all_;
   Loop loop_;
   RunTime::Duration ahead_{};
   std::uint16_t port_ = 0;
