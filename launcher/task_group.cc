@@ -304,7 +304,11 @@ void TaskGroup::signal(int number) {
     return;
   }
   std::set<pid_t> sessions;
-  for (const auto& [pid, place] : running_) sessions.insert(pid);
+  for (const auto& [pid, place] : running_) {
+    sessions.insert(pid);
+    // One that has only just been started does not lead a session yet.
+    if (::getsid(pid) != pid) ::kill(pid, number);
+  }
   signal_sessions(sessions, number);
 }
 
