@@ -65,6 +65,18 @@ bool has_gang_gate(const kube::Pod& pod) {
   return has_gang_gate(Json{{"schedulingGates", pod.spec.scheduling_gates.json()}});
 }
 
+// A pod that its controller has made again under the name is not in the Job, whose list of pods is
+// immutable. One without the gate is in the hands of kube-scheduler and can no longer be pinned.
+PinState pin_state(const Json& pod, const std::string& uid, const kube::Job& job) {
+  const Json metadata = kube::object_at(pod, "metadata");
+  if (kube::text_at(metadata, "uid") != uid) return PinState::kGone;
+  const std::string of = kube::text_at(kube::object_at(metadata, "labels"), kube::kLabelJobUid);
+  if (of == job.metadata.uid) return PinState::kPinned;
+  const bool has_gate = pod.contains("spec") && has_gang_gate(pod.at("spec"));
+  return has_gate && !metadata.contains("deletionTimestamp") ? PinState::kMayBePinned
+                                                             : PinState::kGone;
+}
+
 Json pin_patch(const Json& pod_spec, const kube::Job& job, const PodSlot& slot,
                const std::string& cpuset) {
   Json patch;

@@ -28,6 +28,15 @@ nlohmann::json affinity_to_node(const std::string& node);
 bool has_gang_gate(const nlohmann::json& pod_spec);
 bool has_gang_gate(const kube::Pod& pod);
 
+// Whether a pod that others have made can be pinned for a Job, as the API server has it.
+enum class PinState {
+  kMayBePinned,
+  kPinned,  // for that Job, by a try whose answer was lost, or by the leader before
+  kGone,    // it, or its gate, or it is being deleted
+};
+// `pod`: the object of that name; the one that the Job lists has `uid`.
+PinState pin_state(const nlohmann::json& pod, const std::string& uid, const kube::Job& job);
+
 // Returns the merge patch that pins such a pod to the node of `slot`, names its Job, binds it to
 // `cpuset` ("" = to no CPUs, whatever its author wrote) and removes the gate. `pod_spec` is the
 // stored one: a merge patch replaces lists as a whole. REQUIRES: it has our gate and no affinity.

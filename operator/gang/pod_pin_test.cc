@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "api/wellknown.h"
+
 namespace control {
 namespace {
 
@@ -22,6 +24,32 @@ TEST(PodPin, OnlyPodsWithClaimsGoThroughKubeScheduler) {
       has_claims({{"volumes", json::array({{{"name", "a"}, {"ephemeral", json::object()}}})}}));
   EXPECT_TRUE(has_claims({{"resourceClaims", json::array({{{"name", "gpu"}}})}}));
   EXPECT_FALSE(has_claims({{"resourceClaims", json::array()}}));
+}
+
+// By another pod of its name, or by its gate: in each case nothing can be pinned any longer. A pod
+// that is pinned has lost its gate by that.
+TEST(PodPin, OnlyThePodOfTheJobThatHasItsGateIsPinned) {
+  kube::Job job;
+  job.metadata.uid = "job";
+  const json gates = json::array({{{"name", std::string{kube::kGangGate}}}});
+  const json pod{{"metadata", {{"uid", "pod"}}}, {"spec", {{"schedulingGates", gates}}}};
+  const auto state = [&](const json& change) {
+    json changed = pod;
+    changed.merge_patch(change);
+    return pin_state(changed, "pod", job);
+  };
+  const std::string label{kube::kLabelJobUid};
+  EXPECT_EQ(state(json::object()), PinState::kMayBePinned);
+  EXPECT_EQ(state({{"metadata", {{"uid", "another"}}}}), PinState::kGone);
+  EXPECT_EQ(state({{"metadata", {{"deletionTimestamp", "2026-01-01T00:00:00Z"}}}}),
+            PinState::kGone);
+  EXPECT_EQ(state({{"spec", {{"schedulingGates", nullptr}}}}), PinState::kGone);
+  EXPECT_EQ(state({{"metadata", {{"labels", {{label, "job"}}}}},
+                   {"spec", {{"schedulingGates", nullptr}}}}),
+            PinState::kPinned);
+  EXPECT_EQ(state({{"metadata", {{"labels", {{label, "another"}}}}},
+                   {"spec", {{"schedulingGates", nullptr}}}}),
+            PinState::kGone);
 }
 
 // A name with a dot: the pin matches the node's name and not the label kubernetes.io/hostname,

@@ -6,10 +6,14 @@
 
 #include <chrono>
 #include <cstddef>
+#include <optional>
 #include <vector>
 
+#include "api/job.h"
+#include "base/result.h"
 #include "base/time.h"
 #include "base/timers.h"
+#include "kube/api/pod.h"
 #include "operator/write/effect.h"
 
 namespace control {
@@ -32,5 +36,15 @@ class OrphanPods {
  private:
   base::Timers<kube::ObjectKey> tries_;
 };
+
+// --- the verdict, by what the API server says when the pod would be deleted ---
+
+// Returns the Job that the pod would be an orphan without; nullopt: it need not be ended, since it
+// has ended, is ending within `longest`, or is not of a kubegang Job.
+std::optional<kube::ObjectKey> job_to_ask_for(const kube::Pod& pod, std::chrono::seconds longest);
+// `job`: the answer for that one. Another error than kNotFound counts as a Job that is there.
+bool is_orphan(const kube::Pod& pod, const base::Result<kube::Job>& job);
+// The owner of such a pod decides about its object. REQUIRES: it is of a kubegang Job.
+bool is_made_by_others(const kube::Pod& pod);
 
 }  // namespace control

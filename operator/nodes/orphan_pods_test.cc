@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
+#include "api/wellknown.h"
+
 namespace control {
 namespace {
 
@@ -54,6 +58,73 @@ TEST(OrphanPods, AreTriedAsFarAsThereIsRoomAndInTurn) {
             (std::vector{DeleteOrphan{kOtherOrphan, kOrphansGrace}}));
   EXPECT_EQ(orphans.due(kFound + seconds{9}, kOrphansGrace, 1),
             (std::vector{DeleteOrphan{kOrphan, kOrphansGrace}}));
+}
+
+class OrphanVerdict : public testing::Test {
+ protected:
+  OrphanVerdict() {
+    pod.metadata.ns = "team-a";
+    pod.metadata.owner_references = {{.api_version = "kubegang.io/v1alpha1",
+                                      .kind = "Job",
+                                      .name = "train",
+                                      .uid = "uid-train",
+                                      .controller = true}};
+    job.metadata.uid = "uid-train";
+  }
+  std::string asks_for() const {
+    const auto key = job_to_ask_for(pod, kOrphansGrace);
+    return key ? kube::to_string(*key) : "";
+  }
+  kube::Pod pod;
+  kube::Job job;
+};
+
+// A watch of Jobs may be behind that of pods, so only the API server's word counts, and only one:
+// that there is no such Job.
+TEST_F(OrphanVerdict, OnlyAPodWhoseJobIsGoneOrHasEndedIsAnOrphan) {
+  EXPECT_FALSE(is_orphan(pod, job));
+  EXPECT_TRUE(is_orphan(pod, base::Error{base::Code::kNotFound, ""}));
+  EXPECT_FALSE(is_orphan(pod, base::Error{base::Code::kUnavailable, ""}));
+  EXPECT_FALSE(is_orphan(pod, base::Error{base::Code::kPermissionDenied, ""}));
+  job.status.state = kube::JobState::kCompleted;
+  EXPECT_TRUE(is_orphan(pod, job));
+  job.status.state = kube::JobState::kRunning;
+  job.metadata.uid = "made-again";
+  EXPECT_TRUE(is_orphan(pod, job));
+}
+
+// A task that waits has no pods: it has no entry in the status of its array.
+TEST_F(OrphanVerdict, APodOfATaskThatHasNotStartedIsAnOrphan) {
+  job.spec.array.emplace().tasks = "0-9";
+  pod.metadata.labels[std::string{kube::kLabelArrayTask}] = "3";
+  EXPECT_TRUE(is_orphan(pod, job));
+  kube::ArrayTask& task = job.status.array.emplace().tasks.emplace_back();
+  task.task = 3;
+  task.starts = 1;
+  EXPECT_FALSE(is_orphan(pod, job));
+}
+
+TEST_F(OrphanVerdict, NothingIsAskedForAPodThatEndsAnyway) {
+  EXPECT_EQ(asks_for(), "team-a/train");
+  pod.metadata.deletion_timestamp = kFound;
+  pod.metadata.deletion_grace_period_seconds = 30;
+  EXPECT_EQ(asks_for(), "");
+  pod.metadata.deletion_grace_period_seconds = 31;
+  EXPECT_EQ(asks_for(), "team-a/train") << "it may be shortened";
+  pod.status.phase = kube::PodPhase::kFailed;
+  EXPECT_EQ(asks_for(), "");
+}
+
+// The labels were written with its pin; a user may have removed one.
+TEST_F(OrphanVerdict, APodThatOthersHaveMadeNamesItsJobByItsLabels) {
+  EXPECT_FALSE(is_made_by_others(pod));
+  pod.metadata.owner_references.clear();
+  EXPECT_EQ(asks_for(), "") << "of no Job";
+  pod.metadata.labels[std::string{kube::kLabelJobUid}] = "uid-train";
+  EXPECT_TRUE(is_made_by_others(pod));
+  EXPECT_EQ(asks_for(), "team-a/uid-train");
+  pod.metadata.labels[std::string{kube::kLabelJob}] = "train";
+  EXPECT_EQ(asks_for(), "team-a/train");
 }
 
 }  // namespace

@@ -7,18 +7,17 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "api/array_status.h"
 #include "api/wellknown.h"
 #include "kube/api/json_text.h"
 #include "kube/api/time_format.h"
 #include "kube/base64.h"
 #include "kube/resource_path.h"
 #include "operator/gang/ending_time.h"
-#include "operator/gang/gang_observation.h"
 #include "operator/gang/pod_pin.h"
 #include "operator/gang/step_secret.h"
 #include "operator/jobs/pod_index.h"
 #include "operator/loop/kept_fields.h"
+#include "operator/nodes/orphan_pods.h"
 #include "translation/batch_job_translation.h"
 #include "translation/task_key.h"
 
@@ -81,20 +80,17 @@ base::Status stop_pod(const kube::Client& client, const kube::ObjectKey& pod,
       .status();
 }
 
-// Returns true if nothing of the pod's job, or of its task of an array, may run, as is stored. A
-// task without an entry has no start: it has ended, or waits.
-bool has_no_start(const kube::Job& job, const kube::Pod& pod) {
-  const kube::JobStatus& status = job.status;
-  if (status.state && kube::is_final(*status.state)) return true;
-  const std::optional<int> task = job.spec.array ? task_in(record_key_of(pod)) : std::nullopt;
-  return task && !kube::stored_task(status, *task).starts;
-}
-
-// Carries out one effect with at most a few requests, on a thread of the writer. It decides
-// nothing: an outcome tells the loop what the server said and, if the write lost a race, the newest
-// object, so that the loop can decide without waiting for its watch. Each write names what it was
+// Carries out one effect with at most a few requests, on a thread of the writer. The loop has
+// decided, and an outcome tells it what the server said and, if the write lost a race, the newest
+// object, so that it can decide again without waiting for its watch. Each write names what it was
 // decided on (a UID, a resourceVersion, or a name that follows from both), because it may be
 // carried out long after the decision, when the object is another one.
+//
+// What must be judged by the newest state, which only the API server has, is judged here, by pure
+// functions of the parts whose decision it is: whether a pod is an orphan (nodes/orphan_pods.h),
+// and whether one can be pinned (gang/pod_pin.h). For the rest this part only recognizes what an
+// earlier try has made whose answer was lost: an object of that name counts as made if it is of the
+// job, or of the owner, that the effect names.
 class CarryOut {
  public:
   CarryOut(const kube::Client& client, const PodLauncher& launcher, const std::stop_token& stop)
@@ -208,24 +204,21 @@ class CarryOut {
       outcome.result = pod.error();
       return outcome;
     }
-    const json& metadata = (*pod)["metadata"];
-    const auto labels = kube::object_at(metadata, "labels");
-    // The controller has made another pod under that name. It is not in the Job, whose list of pods
-    // is immutable.
-    outcome.is_gone = kube::text_at(metadata, "uid") != effect.pod_uid;
-    if (outcome.is_gone) return outcome;
-    // 2. pinned already, by a try whose answer was lost or by the leader before us
-    if (kube::text_at(labels, kube::kLabelJobUid) == job.metadata.uid) {
-      outcome.result = kube::decode<kube::Pod>(*pod);
-      return outcome;
+    switch (pin_state(*pod, effect.pod_uid, job)) {
+      case PinState::kGone:
+        outcome.is_gone = true;
+        break;
+      case PinState::kPinned:
+        outcome.result = kube::decode<kube::Pod>(*pod);
+        break;
+      case PinState::kMayBePinned:
+        // 2. under the version that was read, so nothing that its author changed meanwhile is lost
+        outcome.result = client_.patch<kube::Pod>(
+            effect.pod, pin_patch((*pod)["spec"], job, effect.slot, effect.cpuset),
+            {.resource_version = kube::text_at((*pod)["metadata"], "resourceVersion"),
+             .uid = effect.pod_uid});
+        break;
     }
-    // 3. a pod without the gate is in the hands of kube-scheduler and can no longer be pinned
-    outcome.is_gone = !has_gang_gate((*pod)["spec"]) || metadata.contains("deletionTimestamp");
-    if (outcome.is_gone) return outcome;
-    // 4. under the version that was read, so nothing that its author changed meanwhile is lost
-    outcome.result = client_.patch<kube::Pod>(
-        effect.pod, pin_patch((*pod)["spec"], job, effect.slot, effect.cpuset),
-        {.resource_version = kube::text_at(metadata, "resourceVersion"), .uid = effect.pod_uid});
     return outcome;
   }
 
@@ -436,30 +429,12 @@ class CarryOut {
 
   Outcome operator()(const DeleteOrphan& effect) const {
     const OrphanDeleted outcome{effect.pod};
-    // 1. the pod may be gone, have ended, or be in the hands of its kubelet already. The garbage
-    //    collector deletes it with its own grace period, which is unchecked
+    // Both are asked of the API server and not of a watch: a watch of Jobs that lags behind that of
+    // pods must not cost a job its pods.
     const auto pod = client_.get<kube::Pod>(effect.pod);
-    if (!pod.ok() || is_finished(*pod) || is_ending_within(*pod, effect.longest)) return outcome;
-    const std::string uid = job_uid_of(*pod);
-    if (uid.empty()) return outcome;
-    // 2. the name of its Job: from the owner of a kubegang pod, from the label of an adopted one
-    const kube::OwnerReference* owner = kube::controller_of(pod->metadata);
-    const bool is_adopted = owner == nullptr || owner->uid != uid;
-    const auto label = pod->metadata.labels.find(std::string{kube::kLabelJob});
-    // Without the label there is no name to ask for. No Job is named like a UID, so the answer is
-    // NotFound and the pod counts as an orphan.
-    const std::string name = !is_adopted                           ? owner->name
-                             : label == pod->metadata.labels.end() ? uid
-                                                                   : label->second;
-    // 3. the Job, asked of the API server and not of a watch: a watch of Jobs that lags behind that
-    // of pods must not cost a job its pods. An error other than NotFound counts as "it exists". No
-    // pod may run of one that has ended, as stored.
-    const auto job = client_.get<kube::Job>({effect.pod.ns, name});
-    const bool is_its_job =
-        job.ok() ? job->metadata.uid == uid : job.error().code != base::Code::kNotFound;
-    if (is_its_job && !(job.ok() && has_no_start(*job, *pod))) return outcome;
-    // 4. a pod that others have made is only stopped; its owner decides about the object
-    if (is_adopted) {
+    const auto key = pod.ok() ? job_to_ask_for(*pod, effect.longest) : std::nullopt;
+    if (!key || !is_orphan(*pod, client_.get<kube::Job>(*key))) return outcome;
+    if (is_made_by_others(*pod)) {
       (void)stop_pod(client_, effect.pod, pod->metadata.uid);
     } else {
       (void)client_.remove<kube::Pod>(
