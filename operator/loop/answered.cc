@@ -194,12 +194,6 @@ void ControlLoop::take_answer(const kube::SchedulerConfig& config) {
   observe(change);
 }
 
-void ControlLoop::read_unseen_pods() {
-  for (const kube::ObjectKey& key : pods_.take_unseen(now_, writer_.room())) {
-    writer_.submit(ReadPod{key, pods_.find(key)->pod->metadata.uid});
-  }
-}
-
 // A pod that does not exist is forgotten: its gang has lost a member, or makes the pod again. One
 // that exists is known as it is now, so that a job goes on, and can end, while its pods are not
 // watched. After any other answer it is read again.

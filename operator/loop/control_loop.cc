@@ -1,7 +1,7 @@
 #include "operator/loop/control_loop.h"
 
 #include <algorithm>
-#include <iterator>
+#include <type_traits>
 #include <utility>
 
 #include "api/records_lease.h"
@@ -53,17 +53,8 @@ base::Instant ControlLoop::step() {
   take_plans();
   for (const std::string& node : timetables_.take_turned()) note_late_table(node);
   // 4. Write what must be written.
-  write_due();
-  reconcile_until_quiet();  // pods may be created once their timetables are found to be written
-  // Commit points and timetables have taken their room in write_due; pods get what is left, then
-  // statuses that nothing waits for, and then what stands apart from starts and ends.
-  writer_.submit_all(pod_writes_.due(writer_.room()));
-  writer_.submit_all(statuses_.due_rest(now_, term_, writer_.room()));
-  write_due_apart();
-  run_times_.refresh(jobs_, scheduler_, now_,
-                     [this](const JobRecord& job) { return is_listed(job); });
-  queue_priorities_.refresh(jobs_, scheduler_);
-  write_due_informing();
+  check_turns();
+  Turns::for_each([this](auto turn) { write(turn); });
   count();
   return next_due(now_);
 }
@@ -226,72 +217,120 @@ void ControlLoop::end_array(JobRecord& array) {
   report_.log("array ended", job_fields(array, {{"tasks", array.wanted().array->summary}}));
 }
 
-void ControlLoop::write_due() {
-  // In the order of what waits for it: pods wait for statuses and timetables, nothing waits for the
-  // rest.
+// Each part that has writes stands in the list of turns.
+void ControlLoop::check_turns() {
+  each([](auto& part) {
+    using Part = std::remove_cvref_t<decltype(part)>;
+    if constexpr (requires { &Part::due; }) static_assert(Turns::kContains<Part>, "has no turn");
+  });
+}
+
+void ControlLoop::write(std::type_identity<StatusPublisher>) {
   writer_.submit_all(statuses_.due(now_, term_, writer_.room()));
+}
+
+void ControlLoop::write(std::type_identity<TimetablePublisher>) {
   writer_.submit_all(timetables_.due(now_, term_, writer_.room()));
   // Pods may have waited for a timetable that is no longer wanted.
   for (const std::string& node : timetables_.take_settled()) {
     for (const std::string& uid : nodes_.jobs_on(node)) jobs_.touch(uid);
   }
-  // The predicate says whether the end of a job is stored in its own status: until then the usage
-  // record must list the job, or a crash now would lose its last run.
-  if (auto effect = scheduler_.due_usage(usage_, [this](sched::JobId id) {
-        const JobRecord* job = jobs_.peek(id);
-        return job == nullptr || !job->status.is_uncommitted();
-      })) {
-    writer_.submit(std::move(*effect));
-  }
-  // Job numbers are reserved in the status of the SchedulerConfig object, so the write needs the
-  // version of the newest one; without the object the write creates it.
+}
+
+// The predicate says whether the end of a job is stored in its own status: until then the usage
+// record must list the job, or a crash now would lose its last run.
+void ControlLoop::write(std::type_identity<UsageKeeper>) {
+  writer_.submit_if(scheduler_.due_usage(usage_, [this](sched::JobId id) {
+    const JobRecord* job = jobs_.peek(id);
+    return job == nullptr || !job->status.is_uncommitted();
+  }));
+}
+
+// Job numbers are reserved in the status of the SchedulerConfig object, so the write needs the
+// version of the newest one; without the object the write creates it.
+void ControlLoop::write(std::type_identity<JobNumbers>) {
   const auto* config =
       policy_.find_status<kube::SchedulerConfig>(std::string{kube::kSchedulerConfigName});
   const bool exists = config != nullptr && config->exists();
-  if (auto effect = numbers_.due(now_, exists ? &config->version() : nullptr)) {
-    writer_.submit(std::move(*effect));
+  writer_.submit_if(numbers_.due(now_, exists ? &config->version() : nullptr));
+}
+
+// Pods may be created once their timetables are found to be written.
+void ControlLoop::write(std::type_identity<PodWrites>) {
+  reconcile_until_quiet();
+  writer_.submit_all(pod_writes_.due(writer_.room()));
+}
+
+void ControlLoop::write(std::type_identity<BaseStates>) {
+  writer_.submit_all(statuses_.due_rest(now_, term_, writer_.room()));
+}
+
+void ControlLoop::write(std::type_identity<PodIndex>) {
+  for (const kube::ObjectKey& key : pods_.take_unseen(now_, writer_.room())) {
+    writer_.submit(ReadPod{key, pods_.find(key)->pod->metadata.uid});
   }
 }
 
-// Thousands of each of these may become due at the same instant: after a restore of etcd, or when a
-// configuration is changed. Starts and ends do not stand behind them.
-void ControlLoop::write_due_apart() {
-  // In the order of what waits for it: a job may wait for a pod that is gone, and nodes take no
-  // jobs while orphans are on them.
-  read_unseen_pods();
+void ControlLoop::write(std::type_identity<OrphanPods>) {
   writer_.submit_all(orphans_.due(now_, longest_grace(policy_.configuration()), writer_.room()));
+}
+
+void ControlLoop::write(std::type_identity<OldTimetables>) {
   writer_.submit_all(timetables_.due_deletions(now_, writer_.room()));
+}
+
+void ControlLoop::write(std::type_identity<NodeTaints>) {
   const auto find_node = [this](const std::string& name) { return nodes_.object(name); };
   writer_.submit_all(taints_.due(now_, find_node, writer_.room()));
 }
 
-void ControlLoop::write_due_informing() {
+void ControlLoop::write(std::type_identity<InformingPolicies>) {
+  run_times_.refresh(jobs_, scheduler_, now_,
+                     [this](const JobRecord& job) { return is_listed(job); });
+  queue_priorities_.refresh(jobs_, scheduler_);
   budget_.refill(now_, writes_wait());
-  // All of these draw on one budget, in this order.
   writer_.submit_all(statuses_.due_informing_policies(now_));
+}
+
+void ControlLoop::write(std::type_identity<PodTrials>) {
   const auto find_job = [this](const std::string& uid) { return jobs_.peek(uid); };
   auto trials = trials_.due(budget_, find_job, policy_.configuration());
   for (TryPod& trial : trials) {
     trial.options.defaults = policy_.pod_defaults(trial.partition, trial.job.ns);
   }
   writer_.submit_all(std::move(trials));
+}
+
+void ControlLoop::write(std::type_identity<SuspensionNotes>) {
   const auto pods_of = [this](const std::string& uid) -> const SuspensionNotes::Pods* {
     const JobRecord* job = jobs_.peek(uid);
     return job == nullptr ? nullptr : &*job->pods;
   };
   writer_.submit_all(notes_.due(budget_, now_, pods_of));
-  // Jobs are created for pods and batch Jobs here as well, as far as there is room. These creations
-  // are not paid from the budget: only what explains something is.
+}
+
+void ControlLoop::write(std::type_identity<ManagedJobs>) {
   writer_.submit_all(managed_.due(budget_, writer_.room(), now_));
+}
+
+void ControlLoop::write(std::type_identity<GatedPods>) {
   writer_.submit_all(gated_.due(budget_, writer_.room(), now_));
-  if (auto question = forecasts_.due()) writer_.submit(std::move(*question));
+}
+
+void ControlLoop::write(std::type_identity<Forecasts>) {
+  writer_.submit_if(forecasts_.due());
+}
+
+void ControlLoop::write(std::type_identity<InformingJobs>) {
   writer_.submit_all(statuses_.due_informing_jobs(now_, term_));
-  // Last: nothing waits for finished jobs to go, and after an absence there are thousands of them.
-  if (!ends_by_time_) return;
-  writer_.submit_all(time_to_live_.due(now_, writer_.room()));
-  if (auto question = recorded_.due_question(awaits_records(), now_)) {
-    writer_.submit(std::move(*question));
-  }
+}
+
+void ControlLoop::write(std::type_identity<TimeToLive>) {
+  if (ends_by_time_) writer_.submit_all(time_to_live_.due(now_, writer_.room()));
+}
+
+void ControlLoop::write(std::type_identity<Recorded>) {
+  if (ends_by_time_) writer_.submit_if(recorded_.due_question(awaits_records(), now_));
 }
 
 bool ControlLoop::awaits_records() const {

@@ -105,9 +105,47 @@ class ControlLoop : private LoopBasis, private LoopParts {
   void end_task(JobRecord& task);
   void end_array(JobRecord& array);
   void note_change(const std::string& job_uid);
-  void write_due();
-  void write_due_apart();
-  void write_due_informing();
+
+  // --- the writes of a step (loop/control_loop.cc) ---
+  // Further turns of parts that have one already.
+  struct BaseStates {};         // statuses that nothing waits for, as there is room
+  struct OldTimetables {};      // those that go
+  struct InformingPolicies {};  // statuses
+  struct InformingJobs {};
+  // The order in which parts are asked for writes: by what waits for them.
+  using Turns = Kinds<
+      // Pods wait for statuses and timetables. Pods get the room that these leave.
+      StatusPublisher, TimetablePublisher, UsageKeeper, JobNumbers, PodWrites, BaseStates,
+      // Thousands of each of these may become due at the same instant: after a restore of etcd, or
+      // when a configuration is changed. Starts and ends do not stand behind them. A job may wait
+      // for a pod that is gone, and nodes take no jobs while orphans are on them.
+      PodIndex, OrphanPods, OldTimetables, NodeTaints,
+      // All of these draw on one budget. Jobs are created for pods and batch Jobs here as well, as
+      // far as there is room; these are not paid from it: only what explains something is.
+      InformingPolicies, PodTrials, SuspensionNotes, ManagedJobs, GatedPods, Forecasts,
+      InformingJobs,
+      // Nothing waits for finished jobs to go, and after an absence there are thousands of them.
+      TimeToLive, Recorded>;
+  void check_turns();
+  void write(std::type_identity<StatusPublisher> turn);
+  void write(std::type_identity<TimetablePublisher> turn);
+  void write(std::type_identity<UsageKeeper> turn);
+  void write(std::type_identity<JobNumbers> turn);
+  void write(std::type_identity<PodWrites> turn);
+  void write(std::type_identity<BaseStates> turn);
+  void write(std::type_identity<PodIndex> turn);
+  void write(std::type_identity<OrphanPods> turn);
+  void write(std::type_identity<OldTimetables> turn);
+  void write(std::type_identity<NodeTaints> turn);
+  void write(std::type_identity<InformingPolicies> turn);
+  void write(std::type_identity<PodTrials> turn);
+  void write(std::type_identity<SuspensionNotes> turn);
+  void write(std::type_identity<ManagedJobs> turn);
+  void write(std::type_identity<GatedPods> turn);
+  void write(std::type_identity<Forecasts> turn);
+  void write(std::type_identity<InformingJobs> turn);
+  void write(std::type_identity<TimeToLive> turn);
+  void write(std::type_identity<Recorded> turn);
   bool awaits_records() const;
   void count();
   void count_licenses();
@@ -133,7 +171,6 @@ class ControlLoop : private LoopBasis, private LoopParts {
   void index_answer(kube::Pod&& pod);
   void take_answer(kube::Node&& node);
   void take_answer(const kube::SchedulerConfig& config);
-  void read_unseen_pods();
   void leave_orphans(const JobRecord& job);
   void forget(JobRecord& job);
   void decide_policy();

@@ -6,8 +6,8 @@
 // * forget_job(uid): its object is gone, and its pods;
 // * next_due() or next_due(now): when to look again without a change, kNever if at no time.
 //
-// In which order parts are asked for writes (`due`) is what the loop is about, so that stands
-// there.
+// In which order parts are asked for writes (`due`) is what the loop is about: ControlLoop::Turns.
+// A part that has `due` and no turn there does not compile.
 //
 // A new part is a member, its initialization, and its name in each(): the compiler counts the
 // names.
@@ -116,6 +116,20 @@ class LoopParts {
     return first;
   }
 
+  // Calls visit(part) for each.
+  template <typename Visit>
+  void each(Visit visit) {
+    auto& [policy, agents, nodes, pods, jobs, counts, scheduler, gate, timetables, usage, budget,
+           recorded, task_ends, statuses, parts, numbers, trials, wishes, pod_writes, gangs,
+           decisions, run_times, queue_priorities, time_to_live, unseen_jobs, forecasts, notes,
+           managed, gated, taints, orphans, unsliced, late, lag] = *this;
+    const auto visit_all = [&](auto&... all) { (visit(all), ...); };
+    visit_all(policy, agents, nodes, pods, jobs, counts, scheduler, gate, timetables, usage, budget,
+              recorded, task_ends, statuses, parts, numbers, trials, wishes, pod_writes, gangs,
+              decisions, run_times, queue_priorities, time_to_live, unseen_jobs, forecasts, notes,
+              managed, gated, taints, orphans, unsliced, late, lag);
+  }
+
   // The known objects.
   PolicyBook policy_;
   AgentPods agents_;
@@ -157,20 +171,6 @@ class LoopParts {
   UnslicedTime unsliced_;
   LateTurns late_;
   ObservedLag lag_;
-
- private:
-  template <typename Visit>
-  void each(Visit visit) {
-    auto& [policy, agents, nodes, pods, jobs, counts, scheduler, gate, timetables, usage, budget,
-           recorded, task_ends, statuses, parts, numbers, trials, wishes, pod_writes, gangs,
-           decisions, run_times, queue_priorities, time_to_live, unseen_jobs, forecasts, notes,
-           managed, gated, taints, orphans, unsliced, late, lag] = *this;
-    const auto visit_all = [&](auto&... all) { (visit(all), ...); };
-    visit_all(policy, agents, nodes, pods, jobs, counts, scheduler, gate, timetables, usage, budget,
-              recorded, task_ends, statuses, parts, numbers, trials, wishes, pod_writes, gangs,
-              decisions, run_times, queue_priorities, time_to_live, unseen_jobs, forecasts, notes,
-              managed, gated, taints, orphans, unsliced, late, lag);
-  }
 };
 
 }  // namespace control

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -36,6 +37,10 @@ class CountedWriter {
   template <typename T>
   void submit_all(std::vector<T>&& effects) {
     for (T& effect : effects) submit(std::move(effect));
+  }
+  template <typename T>
+  void submit_if(std::optional<T>&& effect) {
+    if (effect) submit(std::move(*effect));
   }
   // Call when a step of the loop begins: room() goes by what is heard in it.
   void begin_step() { heard_ = 0; }
