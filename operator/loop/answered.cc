@@ -9,17 +9,6 @@
 #include "operator/publish/mirror.h"
 
 namespace control {
-namespace {
-
-// Returns the object of an answer as an informer would have handed it on.
-template <typename T>
-std::shared_ptr<const T> as_watched(T&& object) {
-  keep_what_is_read(object);
-  return std::make_shared<const T>(std::move(object));
-}
-
-}  // namespace
-
 // Returns the term of the outcome's object, by which another leader is recognized.
 template <typename T>
 std::int64_t term_in(const StatusPatched<T>& outcome) {
@@ -160,38 +149,33 @@ void ControlLoop::answered(UsagePut&& outcome) {
   }
 }
 
+// Returns the newest state that is known under that name; null: none.
+template <typename T>
+const T* ControlLoop::known(const kube::ObjectKey& key) const {
+  if constexpr (std::is_same_v<T, kube::Pod>) {
+    const PodPlace* place = pods_.find(key);
+    return place == nullptr ? nullptr : place->pod.get();
+  } else if constexpr (std::is_same_v<T, kube::Node>) {
+    return nodes_.object(key.name);
+  } else {
+    const auto& entries = policy_.entries<T>();
+    const auto found = entries.find(key.name);
+    return found == entries.end() ? nullptr : found->second.object.get();
+  }
+}
+
 // Takes what an answer shows of an object, if no watch and no other answer has shown a newer state
 // of it, or its deletion. The inbox is no way for that: it takes whatever comes last as the newest.
-//
-// A pod: it is known from now on, not only when the watch shows it.
-void ControlLoop::index_answer(kube::Pod&& pod) {
-  const kube::ObjectKey key = kube::key_of(pod.metadata);
-  const PodPlace* place = pods_.find(key);
-  const kube::Pod* known = place == nullptr ? nullptr : place->pod.get();
-  if (!std::get<Newest<kube::Pod>>(newest_).is_news(pod, known)) return;
-  index_pod(key, as_watched(std::move(pod)));
-  pods_.expect(key, now_);
-}
-
-// A node that is not known was deleted.
-void ControlLoop::take_answer(kube::Node&& node) {
-  const kube::Node* known = nodes_.object(node.metadata.name);
-  if (known == nullptr || !std::get<Newest<kube::Node>>(newest_).is_news(node, known)) return;
-  const kube::ObjectKey key = kube::key_of(node.metadata);
-  Changes<kube::Node> change;
-  change[key] = as_watched(std::move(node));
+template <typename T>
+void ControlLoop::take_answer(T object) {
+  const kube::ObjectKey key = kube::key_of(object.metadata);
+  if (!std::get<Newest<T>>(newest_).is_news(object, known<T>(key))) return;
+  if constexpr (requires { keep_what_is_read(object); }) keep_what_is_read(object);
+  Changes<T> change;
+  change[key] = std::make_shared<const T>(std::move(object));
   observe(change);
-}
-
-void ControlLoop::take_answer(const kube::SchedulerConfig& config) {
-  const auto& entries = policy_.entries<kube::SchedulerConfig>();
-  const auto found = entries.find(config.metadata.name);
-  const kube::SchedulerConfig* known =
-      found == entries.end() ? nullptr : found->second.object.get();
-  if (!std::get<Newest<kube::SchedulerConfig>>(newest_).is_news(config, known)) return;
-  Changes<kube::SchedulerConfig> change;
-  change[kube::key_of(config.metadata)] = std::make_shared<const kube::SchedulerConfig>(config);
-  observe(change);
+  // It is known from now on, not only when the watch shows it.
+  if constexpr (std::is_same_v<T, kube::Pod>) pods_.expect(key, now_);
 }
 
 // A pod that does not exist is forgotten: its gang has lost a member, or makes the pod again. One
@@ -206,7 +190,7 @@ void ControlLoop::answered(PodRead&& outcome) {
   const bool is_gone = result.ok() ? result->metadata.uid != outcome.uid
                                    : result.error().code == base::Code::kNotFound;
   if (is_gone) return index_pod(outcome.key, nullptr);
-  if (result.ok()) index_answer(std::move(*result));
+  if (result.ok()) take_answer(std::move(*result));
 }
 
 void ControlLoop::answered(PodDeleted&& outcome) {
@@ -238,7 +222,7 @@ void ControlLoop::answered(PodCreated&& outcome) {
   const bool is_ours = job != nullptr && outcome.was_built && outcome.result.ok() &&
                        record_key_of(*outcome.result) == outcome.job_uid &&
                        job->wanted().starts.value_or(0) == outcome.starts;
-  if (is_ours) index_answer(std::move(*outcome.result));
+  if (is_ours) take_answer(std::move(*outcome.result));
 }
 
 // A pod that is gone was noted by PodWrites: the gang cannot become complete.
@@ -248,7 +232,7 @@ void ControlLoop::answered(PodPinned&& outcome) {
   }
   const JobRecord* job = jobs_.peek(outcome.job_uid);
   if (job == nullptr || outcome.is_gone || !outcome.result.ok()) return;
-  index_answer(std::move(*outcome.result));
+  take_answer(std::move(*outcome.result));
 }
 
 void ControlLoop::answered(PodNoted&& outcome) {

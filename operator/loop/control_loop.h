@@ -168,9 +168,10 @@ class ControlLoop : private LoopBasis, private LoopParts {
   void observe(const Changes<kube::Job>& changes);
   void observe(const Changes<kube::Pod>& changes);
   void index_pod(const kube::ObjectKey& key, const std::shared_ptr<const kube::Pod>& pod);
-  void index_answer(kube::Pod&& pod);
-  void take_answer(kube::Node&& node);
-  void take_answer(const kube::SchedulerConfig& config);
+  template <typename T>
+  const T* known(const kube::ObjectKey& key) const;
+  template <typename T>
+  void take_answer(T object);
   void leave_orphans(const JobRecord& job);
   void forget(JobRecord& job);
   void decide_policy();
