@@ -228,8 +228,10 @@ void Ledger::check_times(const JobFacts& facts) {
   const kube::JobStatus& status = facts.job.status;
   const bool calm = facts.ready_at != kNoTime && facts.began_at != kNoTime &&
                     faults_until_ + seconds{15} < facts.began_at;
-  // The time of a pod that was made again before the job was ready went with its object.
-  const bool is_known = !happened_to(facts).lost;
+  // The time of a pod that was made again before the job was ready went with its object; and when
+  // a start began that etcd went back to is not known.
+  const bool is_known =
+      !happened_to(facts).lost && facts.start_at >= restored_at_ + kAfterRestore;
   if (!calm || !is_known || !status.run_time || !status.suspend_time) return;
   const base::Duration most = plan_.slice + seconds{2} + kSample * facts.turns +
                               (facts.told_late ? kToldWithin : base::Duration{0});

@@ -16,10 +16,6 @@ using nlohmann::json;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// A leader renews its Lease every 2 s; if that much was lost it sees by its Lease that the store
-// was set back.
-constexpr Time kLeaseTells = seconds{3};
-
 // For so long tasks do not freeze at once.
 constexpr Time kFreezesLate = seconds{60};
 
@@ -704,18 +700,29 @@ const World::Backup* World::backup_of(Time as_of) const {
 }
 
 // Sets the store back to the newest backup of `as_of` or before. The server ends all watches and
-// raises the revision above everything that it has given out, as docs/operations.md asks of an
+// raises the revision above everything that it has given out, as docs/backup.md asks of an
 // administrator.
 void World::restore(Time as_of) {
   const Backup* backup = backup_of(as_of);
   if (backup == nullptr) return;
   ++tally_.faults["etcd restored"];
+  const auto lease_versions = [this] {
+    std::vector<json> versions;
+    for (const auto& lease : server_.objects(kube::Lease::kResource)) {
+      const json& metadata = lease->at("metadata");
+      if (metadata.at("namespace") == "kubegang-system") {
+        versions.push_back(metadata.at("resourceVersion"));
+      }
+    }
+    return versions;
+  };
+  const std::vector<json> versions = lease_versions();
   server_.restore(*backup->second);
   ledger_.restored(backup->first);
   looked_at_ = -1;
-  if (now_ - as_of >= kLeaseTells) return;
-  // A leader knows more than what is stored, and its Lease does not show that: the operator is
-  // restarted (docs/operations.md).
+  if (lease_versions() != versions) return;
+  // No renewal of the Lease was lost, so a leader does not see that the store went back: the
+  // operator is restarted (docs/backup.md).
   for (auto& one : operators_) one->kill(now_ + seconds{1});
 }
 
