@@ -237,7 +237,8 @@ void Admission::release_bad_constraints(base::Instant now) {
 // Decides where the job waits now; called after whatever may have changed it.
 //
 // 1. It leaves the queue. A job that is held gives up its claim.
-// 2. The gates of the job: held, or not before some instant. A timer looks at it again then.
+// 2. The gates of the job: held, or not before some instant. A timer looks at it again then, and
+//    another one when it is too late for its deadline, wherever it waits.
 // 3. The gates of each of its partitions; it gets a record in those that let it in.
 // 4. In no queue: the refusal of its first partition is its reason. Otherwise a pass says why it
 //    waits; a reason that a pass gave before stays until then, so that it is not published twice.
@@ -250,15 +251,16 @@ void Admission::admit(Job& job, base::Instant now) {
   // Until it is eligible this is when it will be, as things are now. Afterwards it only gets later.
   const base::Instant eligible = std::max(eligible_from(job), job.submit_time);
   job.eligible_time = job.eligible_time > now ? eligible : std::max(job.eligible_time, eligible);
+  if (const auto latest = latest_start(*job.request);
+      latest && wakes_ && !job.held.by_someone()) {
+    timers_.emplace(*latest + base::Duration{1}, job.id);  // no pass may come to it then
+  }
   if (auto refusal = refused_by_job(job, now)) {
     if (refusal->until) timers_.emplace(*refusal->until, job.id);
     outside_.insert(job.table_order);
     books_.set_plan(job, std::nullopt);
     books_.set_reason(job, refusal->reason, std::move(refusal->message));
     return;
-  }
-  if (const auto latest = latest_start(*job.request); latest && wakes_) {
-    timers_.emplace(*latest + base::Duration{1}, job.id);  // no pass may come to it then
   }
   std::optional<Refusal> first;
   for (const PartitionIndex partition : partitions_of(cluster_, *job.request)) {

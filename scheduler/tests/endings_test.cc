@@ -275,10 +275,14 @@ TEST_F(Endings, R13_3_TheDeadlineWakesTheScheduler) {
   request.time_limit = seconds(30);
   request.deadline = at(50);
   submit(driver, 1, request);
+  request.id = JobId{4};
+  request.begin_time = at(40);
+  submit(driver, 1, request);
   driver.run_until(at(20));
   EXPECT_EQ(state(driver, 3), JobState::kPending);
   driver.run_until(at(21));
   EXPECT_EQ(state(driver, 3), JobState::kDeadline);
+  EXPECT_EQ(state(driver, 4), JobState::kDeadline) << "it does not wait for its begin time";
   EXPECT_EQ(driver.scheduler().check_invariants(), "");
 }
 
