@@ -268,6 +268,7 @@ struct SchedulerConfigSpec {
   std::optional<PlacementPolicy> placement_policy{};
   std::optional<base::Duration> time_slice{};
   std::optional<base::Duration> kill_wait{};
+  std::optional<base::Duration> complete_wait{};
   std::optional<base::Duration> start_timeout{};  // kubegang's own; for jobs that have none
   std::optional<RequeueConfig> requeue{};
   std::optional<DependencyConfig> dependency{};

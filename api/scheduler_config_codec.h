@@ -140,6 +140,7 @@ void visit(Io& io, Like<SchedulerConfigSpec> auto& s) {
   io.field("placementPolicy", s.placement_policy);
   io.field("timeSlice", s.time_slice);
   io.field("killWait", s.kill_wait);
+  io.field("completeWait", s.complete_wait);
   io.field("startTimeout", s.start_timeout);
   io.field("requeue", s.requeue);
   io.field("dependency", s.dependency);

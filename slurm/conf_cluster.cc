@@ -308,6 +308,10 @@ constexpr std::array kClusterKeys = {
     // KillWait lies between SIGTERM and SIGKILL. Together with MessageTimeout it is how long a
     // preemptor waits before it calls for the same victims again (7.7).
     ClusterKey{"KillWait", seconds_key<&ClusterParameters::kill_wait>},
+    ClusterKey{"CompleteWait",
+               [](ClusterParameters& c, std::string_view key, std::string_view value) {
+                 return set_seconds(c.queue.complete_wait, std::string{key}, value);
+               }},
     ClusterKey{"MessageTimeout", seconds_key<&ClusterParameters::message_timeout>},
     ClusterKey{"JobRequeue", boolean_key<&ClusterParameters::requeue_default>},
     ClusterKey{"MaxBatchRequeue",
@@ -333,7 +337,6 @@ constexpr std::array kClusterKeys = {
     ClusterKey{"GresTypes", ignored<ClusterParameters>},  // what nodes have says it all
     ClusterKey{"MCSPlugin", absent_feature<ClusterParameters>},
     ClusterKey{"MCSParameters", absent_feature<ClusterParameters>},
-    ClusterKey{"CompleteWait", absent_feature<ClusterParameters>},
     ClusterKey{"BurstBufferType", absent_feature<ClusterParameters>},
 };
 

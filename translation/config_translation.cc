@@ -209,6 +209,7 @@ std::vector<std::string> check_config(const kube::SchedulerConfig& config) {
   }
   problems.range("spec.timeSlice", spec.time_slice, kSliceMin, kSliceMax);
   problems.range("spec.killWait", spec.kill_wait, base::Duration{0}, seconds{65'533});
+  problems.range("spec.completeWait", spec.complete_wait, base::Duration{0}, seconds{65'533});
   // An image of 30 GB comes in half an hour over 20 MB/s.
   problems.range("spec.startTimeout", spec.start_timeout, seconds{1}, kStartTimeoutMax);
   problems.not_negative("spec.preemptExemptTime", spec.preempt_exempt_time);
@@ -290,6 +291,7 @@ sched::ClusterParameters translate_config(const kube::SchedulerConfigSpec& spec)
                           : sched::PlacementPolicy::kCompat;
   cluster.time_slice = spec.time_slice.value_or(cluster.time_slice);
   cluster.kill_wait = spec.kill_wait.value_or(cluster.kill_wait);
+  cluster.queue.complete_wait = spec.complete_wait.value_or(base::Duration{0});
   cluster.over_time_limit = spec.over_time_limit.value_or(base::Duration{0});
   cluster.enforce_part_limits =
       translate(spec.enforce_partition_limits.value_or(kube::EnforcePartitionLimits::kNone));

@@ -1088,8 +1088,8 @@ TEST_F(ClusterCommands, ImportExitsWithTwoIfAnObjectIsLeftOut) {
   };
   const std::string fine = "ClusterName=c\nNodeName=n1\nPartitionName=p\n";
   EXPECT_EQ(code(fine, {"import", "--strict"}), kExitOk);
-  EXPECT_EQ(code(fine + "CompleteWait=9\n", {"import"}), kExitOk);
-  EXPECT_EQ(code(fine + "CompleteWait=9\n", {"import", "--strict"}), 2);
+  EXPECT_EQ(code(fine + "TopologyPlugin=topology/tree\n", {"import"}), kExitOk);
+  EXPECT_EQ(code(fine + "TopologyPlugin=topology/tree\n", {"import", "--strict"}), 2);
   EXPECT_EQ(code(fine + "PartitionName=q Nodes=n_1\n", {"import"}), 2);
   EXPECT_EQ(code(fine + "include other.conf\n", {"import"}), 2);
   std::filesystem::remove(path);

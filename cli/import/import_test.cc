@@ -93,6 +93,7 @@ PartitionName=batch Nodes=n[1-4] Default=YES MaxTime=2-0 DefaultTime=60 OverSubs
 PartitionName=Debug_Q Nodes=ALL PriorityTier=10 OverSubscribe=FORCE:1 QOS=high \
   TRESBillingWeights=CPU=1,Mem=0.25G,gres/gpu=2.5 DefCpuPerGPU=4 DefMemPerGPU=2048
 PartitionName=none Nodes=
+CompleteWait=32
 )";
 
 // No file but those that are given.
@@ -153,6 +154,7 @@ TEST(Import, MakesASlurmConfIntoObjectsThatMeanTheSame) {
   EXPECT_EQ(c.backfill.interval, std::chrono::seconds{60});
   EXPECT_EQ(c.time_slice, std::chrono::seconds{60});
   EXPECT_EQ(c.kill_wait, std::chrono::seconds{20});
+  EXPECT_EQ(c.queue.complete_wait, std::chrono::seconds{32});
   EXPECT_EQ(c.priority.type, sched::PriorityType::kMultifactor);
   EXPECT_EQ(c.priority.weight_fair_share, 10'000U);
   EXPECT_EQ(c.priority.weight_tres[sched::Tres::kMemory], 50);
@@ -229,7 +231,7 @@ TEST(Import, WordsThatSayNothingHereAreNoLoss) {
 TEST(Import, SaysThatASitesOwnPluginsAreLost) {
   const std::string rest = "\nNodeName=n1\nPartitionName=p\n";
   EXPECT_THAT(import_text("s", "JobSubmitPlugins=lua" + rest).remarks,
-              ElementsAre("s:1: JobSubmitPlugins=lua: kubegang has no such parameter",
+              ElementsAre(HasSubstr("s:1: JobSubmitPlugins=lua: the site's own rules for jobs"),
                           "s: 1 of 1 partition is imported; 1 parameter without effect"));
   EXPECT_THAT(
       import_text("s", "PowerAllocatorType=power_allocator/none" + rest).remarks,
@@ -397,7 +399,8 @@ TEST(Import, SaysWhichDevicesNodesHave) {
 TEST(Import, FollowsIncludes) {
   const ReadInclude disk = [](const std::string& path) -> base::Result<std::string> {
     if (path == "etc/parts/a.conf") {
-      return std::string{"PartitionName=a Nodes=n1\nCompleteWait=9\ninclude ../slurm.conf\n"};
+      return std::string{
+          "PartitionName=a Nodes=n1\nTopologyPlugin=topology/tree\ninclude ../slurm.conf\n"};
     }
     return none(path);
   };
@@ -415,7 +418,7 @@ TEST(Import, FollowsIncludes) {
   EXPECT_THAT(imported.remarks,
               ElementsAre("etc/slurm.conf:4: include missing.conf: read etc/missing.conf: No such "
                           "file or directory; name the file on the command line, too",
-                          "etc/parts/a.conf:2: CompleteWait=9: not supported yet; leave it out",
+                          HasSubstr("etc/parts/a.conf:2: TopologyPlugin=topology/tree: not "),
                           HasSubstr("2 of 2 partitions are imported; 1 left out")));
   EXPECT_TRUE(imported.object_lost);
 }

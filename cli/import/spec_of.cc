@@ -319,6 +319,7 @@ kube::SchedulerConfigSpec spec_of(const sched::ClusterParameters& c) {
   spec.preempt_parameters = unless_empty(preempt_of(c.preempt));
   set_unless(spec.time_slice, c.time_slice, usual.time_slice);
   set_unless(spec.kill_wait, c.kill_wait, usual.kill_wait);
+  set_unless(spec.complete_wait, c.queue.complete_wait, usual.queue.complete_wait);
   kube::RequeueConfig requeue;
   set_unless(requeue.by_default, c.requeue_default, usual.requeue_default);
   set_unless(requeue.delay, c.queue.requeue_delay, usual.queue.requeue_delay);

@@ -63,7 +63,11 @@ void tell(const PlacedKey& placed, const std::string& value, const base::Error& 
   }
   if (slurm::is_unknown_key(error)) {
     const std::string shown = slurm::is_secret_key(key) ? key : key + "=" + value;
-    remarks.add(RemarkKind::kSetting, placed.place, shown + ": kubegang has no such parameter");
+    remarks.add(RemarkKind::kSetting, placed.place,
+                shown + (slurm::same_word(key, "JobSubmitPlugins")
+                             ? ": the site's own rules for jobs; here they are admission policies "
+                               "of the cluster (MutatingAdmissionPolicy, ValidatingAdmissionPolicy)"
+                             : ": kubegang has no such parameter"));
     return;
   }
   // Most messages name the key and the wrong part of its value.

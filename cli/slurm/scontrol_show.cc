@@ -425,6 +425,7 @@ int show_config(const Session& session, Output output) {
   };
   output.out << "Configuration data as of " << slurm_time(session.clock.wall()) << "\n";
   print("ClusterName", "kubegang");
+  if (spec.complete_wait) print("CompleteWait", seconds(*spec.complete_wait));
   if (spec.kill_wait) print("KillWait", seconds(*spec.kill_wait));
   if (spec.max_array_size) print("MaxArraySize", std::to_string(*spec.max_array_size));
   if (spec.preempt_type) print("PreemptType", preempt_type(*spec.preempt_type));

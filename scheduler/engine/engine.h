@@ -211,6 +211,7 @@ class Engine : private PassActions, private gang::TurnEvents {
   void step_priorities();
   void finish_priorities();
   bool passes_read_priorities() const;
+  base::Instant passes_wait_until() const;
   // nullopt = there is no job whose priority or usage it would change.
   std::optional<base::Instant> period_due() const;
   void time_out(Job& job, EndingVerdict verdict);

@@ -21,6 +21,7 @@ void Engine::on(const Wake&) {
   retry_resumes();
   if (works_priorities_out()) return;  // the queue has no order for a pass to follow
   // A pass looks at which nodes have running jobs (R4.4). The backfill waits for the main pass.
+  if (now_ < passes_wait_until()) return;
   if (pass_schedule_.is_due(now_)) {
     turns_->play();
     pass_schedule_.run(now_);
@@ -95,6 +96,13 @@ void Engine::retry_resumes() {
   resumes_version_ = books_.version();
 }
 
+// CompleteWait (3.4): no pass while a job has been completing for less, so that a wide job gets the
+// nodes of one that has just ended together.
+base::Instant Engine::passes_wait_until() const {
+  const std::optional<base::Instant> since = books_.completing_since();
+  return since ? *since + cluster_.parameters().queue.complete_wait : base::Instant{};
+}
+
 // The gang is asked last, and not if something is due now anyway: its answer may need a projection.
 std::optional<base::Instant> Engine::next_due() {
   if (works_priorities_out()) return now_;
@@ -104,8 +112,9 @@ std::optional<base::Instant> Engine::next_due() {
     at = std::max(at, now_);
     due = due ? std::min(*due, at) : at;
   };
-  if (const auto at = pass_schedule_.next_due(now_)) take(*at);
-  if (const auto at = backfill_schedule_.next_due(now_)) take(*at);
+  const base::Instant passes_from = passes_wait_until();
+  if (const auto at = pass_schedule_.next_due(now_)) take(std::max(*at, passes_from));
+  if (const auto at = backfill_schedule_.next_due(now_)) take(std::max(*at, passes_from));
   if (!waiting_resumes_.empty() && resumes_version_ != books_.version()) take(now_);
   if (const auto at = admission_.next_due()) take(*at);
   // A node may be what a held job waits for, and no other event may come that settles the nodes.

@@ -128,7 +128,16 @@ void JobBooks::book(Job& job) {
     if (is_first) ++job.whole->tasks->begun;
   }
   usage_.add(job);
-  if (!job.completing()) selector_->add(job.select);
+  if (job.completing()) {
+    completing_since_.insert(job.ending->grace_end);
+  } else {
+    selector_->add(job.select);
+  }
+}
+
+// REQUIRES: it completes, and its ending is what it was when that was entered.
+void JobBooks::end_completing(const Job& job) {
+  completing_since_.erase(completing_since_.find(job.ending->grace_end));
 }
 
 // A change: what follows from its start, its exempt time and its expected end, is another now.
@@ -141,7 +150,9 @@ void JobBooks::set_ready(Job& job, base::Instant now) {
 
 // Nothing is free yet: during its grace time the job holds its cores and takes its turns.
 void JobBooks::set_ending(Job& job, Ending ending) {
+  if (job.completing()) end_completing(job);
   job.ending = std::move(ending);
+  if (job.completing()) completing_since_.insert(job.ending->grace_end);
   changed();
 }
 
@@ -152,6 +163,7 @@ void JobBooks::release_cores(Job& job) {
   selector_->remove(job.select);
   usage_.before_change(job);
   job.ending->killed = true;
+  completing_since_.insert(job.ending->grace_end);
   usage_.after_change(job);
   changed();
 }
@@ -169,7 +181,11 @@ void JobBooks::leave_nodes(Job& job, const std::vector<NodeIndex>& nodes) {
 // opposite order of book().
 void JobBooks::end(Job& job, JobState next) {
   for (const Listener& listener : end_listeners_) listener(job);
-  if (!job.completing()) selector_->remove(job.select);
+  if (job.completing()) {
+    end_completing(job);
+  } else {
+    selector_->remove(job.select);
+  }
   usage_.remove(job);
   allocated_.erase(job.table_order);
   if (job.whole != nullptr) {

@@ -44,6 +44,12 @@ class JobBooks {
   // By table order.
   const std::map<std::int64_t, Job*>& allocated() const { return allocated_; }
   const NodeUsage& usage() const { return usage_; }
+  // Returns when the job that began to complete last did so, of those that complete; nullopt if
+  // none does.
+  std::optional<base::Instant> completing_since() const {
+    if (completing_since_.empty()) return std::nullopt;
+    return *completing_since_.rbegin();
+  }
   // For questions; only JobBooks books what jobs hold.
   Selector& selector() { return *selector_; }
   // Returns the jobs that hold nodes for which others must still leave: victims (P14), or those
@@ -171,6 +177,7 @@ class JobBooks {
 
  private:
   void book(Job& job);
+  void end_completing(const Job& job);
   void set_state(Job& job, JobState state);
   void decide_end(const Job& job, JobState state);
   void finish_array(Job& array, JobState state, Reason why);
@@ -184,6 +191,7 @@ class JobBooks {
   JobTable table_;
   std::map<std::int64_t, Job*> allocated_;
   NodeUsage usage_;
+  std::multiset<base::Instant> completing_since_;  // the grace_end of each job that completes
   std::unique_ptr<Selector> selector_;
   std::set<JobId> claimants_;
   std::uint64_t version_ = 1;

@@ -55,6 +55,7 @@ struct QueueParameters {  // how often and how deep the main pass walks the queu
   base::Duration sched_interval = std::chrono::seconds{60};  // < 0: no main loop
   base::Duration requeue_delay = std::chrono::seconds{120};
   int max_batch_requeue = 5;
+  base::Duration complete_wait{};  // no pass while a job has been completing for less; 0 = off
   bool defer = false;  // as it always is: a submission starts nothing by itself (recordings)
   friend bool operator==(const QueueParameters&, const QueueParameters&) = default;
 };

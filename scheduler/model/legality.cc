@@ -162,6 +162,7 @@ class Check {
     bounded("KillWait", p.kill_wait);
     bounded("MessageTimeout", p.message_timeout);
     bounded("requeue_delay", p.queue.requeue_delay);
+    bounded("CompleteWait", p.queue.complete_wait);
     if (p.preempt_exempt_time && p.preempt_exempt_time->count() < 0) {
       error(here, "range", "PreemptExemptTime", "must not be negative");
     }

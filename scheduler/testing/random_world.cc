@@ -118,6 +118,7 @@ void randomise_qos(base::Prng& prng, Configuration& c) {
 void randomise_rest(base::Prng& prng, ClusterParameters& cluster) {
   cluster.time_slice = seconds(any(prng, std::array{5.0, 7.0, 30.0}));
   cluster.timetable_lead = seconds(any(prng, std::array{0.0, 3.0, 12.0}));
+  cluster.queue.complete_wait = seconds(any(prng, std::array{0.0, 0.0, 0.0, 5.0}));
   cluster.queue.requeue_delay = seconds(any(prng, std::array{0.0, 10.0}));
   if (chance(prng, 4)) cluster.over_time_limit = seconds(60);
   BackfillParameters& backfill = cluster.backfill;

@@ -32,6 +32,33 @@ TEST_F(MainPassRules, R3_1_WithoutTheMainLoopOnlyTheBackfillStarts) {
   EXPECT_EQ(builtin.state(1), "PD");
 }
 
+// 3.4 step 1: CompleteWait, for each job that completes from its own end on.
+TEST_F(MainPassRules, R3_4_1_NothingStartsWhileAJobHasBeenCompletingForLess) {
+  const auto four = nodes("n", 1, 4);
+  Configuration c = whole_nodes({closed("p", four)});
+  c.cluster.queue.complete_wait = seconds(10);
+  Driver driver{c, four};
+  driver.ends_at_once = false;
+  submit(driver, 0, job(1, 1));
+  submit(driver, 0, job(2, 1));
+  driver.step(at(20), Cancel{JobId{1}});
+  driver.step(at(24), Cancel{JobId{2}});
+  submit(driver, 25, job(3, 1));
+  driver.run_until(at(32));
+  EXPECT_EQ(driver.state(3), "PD");
+  // Job 1 has been completing for 13 s.
+  driver.step(at(33), JobGone{.job = JobId{2}, .verdict = JobState::kCancelled});
+  driver.run_until(at(33));
+  EXPECT_EQ(driver.state(3), "R(0)");
+  // Job 3 is not gone at 60, but no pass waits longer.
+  driver.step(at(50), Cancel{JobId{3}});
+  submit(driver, 51, job(4, 1));
+  driver.run_until(at(59));
+  EXPECT_EQ(driver.state(4), "PD");
+  driver.run_until(at(60));
+  EXPECT_EQ(driver.state(4), "R(0)");
+}
+
 // 3.4 step 5: sched_max_job_start.
 TEST_F(MainPassRules, R3_4_5_APassStartsNoMoreThanItMay) {
   const auto three = nodes("n", 1, 3);
