@@ -60,8 +60,9 @@ TEST_F(PodDefaults, ATemplateMountsNoVolumeOfThePartition) {
   for (const auto& [pod_template, sentence] : cases) {
     const std::string name = pod_template == by_name ? "by-name" : "by-claim";
     ASSERT_NO_FATAL_FAILURE(submit_script(name, "ls /other\n", pod_template));
-    ASSERT_NO_FATAL_FAILURE(wait_until(
-        "it is refused", [&] { return status_text(name).find(sentence) != std::string::npos; }));
+    ASSERT_NO_FATAL_FAILURE(wait_until("it is refused", [&, said = sentence] {
+      return status_text(name).find(said) != std::string::npos;
+    }));
     EXPECT_TRUE(pods(name).empty());
   }
 }
