@@ -267,10 +267,11 @@ class JobThatRequeues : public Join {
     job_.reset();
     const std::string log = folder() + "/end";
     std::ofstream{log};
-    const std::string script =
-        "#!/bin/sh\nexec 2>/dev/null\ntrap 'echo ended' TERM\n" + program() +
-        " scontrol requeue 1001; echo \"rc $?\"\n" + program() +
-        " scontrol requeue 1002; echo \"rc $?\"\nsleep 1000 & wait $!; echo last\n";
+    // The signal may come at any time.
+    const std::string script = "#!/bin/sh\nexec 2>/dev/null\nsleep 1000 &\ntrap 'echo ended > " +
+                               folder() + "/trap; kill $!' TERM\n" + program() +
+                               " scontrol requeue 1002; echo \"rc $?\"\n" + program() +
+                               " scontrol requeue 1001; echo \"rc $?\"\nwait $!; echo last\n";
     job_ = std::make_unique<Started>(
         std::vector<std::string>{program(), "batch", option, "--termination-log=" + log,
                                  "--output=" + folder() + "/out", "--"},
@@ -283,7 +284,8 @@ class JobThatRequeues : public Join {
 TEST_F(JobThatRequeues, EndsAndSaysSo) {
   ASSERT_TRUE(job_->hear_its_end());
   EXPECT_EQ(job_->code(), 128 + SIGTERM) << "a job that has succeeded would not be requeued";
-  EXPECT_EQ(text_in("/out"), "rc 0\nrc 1\nended\nlast\n");
+  EXPECT_EQ(text_in("/out"), "rc 1\nrc 0\nlast\n");
+  EXPECT_EQ(text_in("/trap"), "ended\n");
   EXPECT_NE(text_in("/end").find(R"(,"requeue":true,)"), std::string::npos) << text_in("/end");
 }
 
