@@ -81,6 +81,10 @@ json pod(const json& more) {
   return {{"template", {{"spec", spec}}}};
 }
 
+json claim(const char* volume, const char* name) {
+  return {{"name", volume}, {"persistentVolumeClaim", {{"claimName", name}}}};
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Table, BadJobs,
     testing::Values(
@@ -238,6 +242,10 @@ INSTANTIATE_TEST_SUITE_P(
         BadJob{"node", pod({{"nodeName", "n12"}}), "use spec.placement.hostlist"},
         BadJob{"affinity", pod({{"affinity", {{"nodeAffinity", json::object()}}}}), "affinity"},
         BadJob{"pid", pod({{"hostPID", true}}), "hostPID"},
+        // kubelet waits forever for such pods.
+        BadJob{"claim_twice", pod({{"volumes", {claim("in", "data"), claim("out", "data")}}}),
+               "template.spec.volumes: \"in\" and \"out\" are both claim \"data\", which a pod may "
+               "have once; mount one of them in both places"},
         // killWait is 30 s, and no partition or QOS has a grace time.
         BadJob{"grace", pod({{"terminationGracePeriodSeconds", 31}}), "31 is above"},
         // More microseconds than 64 bits hold; wrapped round they would be negative.

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cstdlib>
 #include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
 
 #include "api/wellknown.h"
+#include "kube/api/json_text.h"
 #include "slurm/launchers.h"
 #include "translation/freeze_hazards.h"
 #include "translation/kept_text.h"
@@ -158,6 +160,24 @@ void check_pod(const kube::PodSpec& spec, const nlohmann::json& raw, const Inste
          "terminationGracePeriodSeconds", "must not be negative");
 }
 
+// Refuses two volumes of one claim: kubelet up to 1.34 waits forever for a pod that mounts both.
+void check_claims(const nlohmann::json& pod_spec, Sentences& problems) {
+  if (!pod_spec.contains("volumes")) return;
+  std::map<std::string, std::string> volume_of;
+  for (const nlohmann::json& volume : pod_spec["volumes"]) {
+    const std::string claim =
+        kube::text_at(kube::object_at(volume, "persistentVolumeClaim"), "claimName");
+    if (claim.empty()) continue;
+    const std::string name = kube::text_at(volume, "name");
+    const auto [first, added] = volume_of.emplace(claim, name);
+    if (added) continue;
+    problems.push_back(std::string{kSpec} + "volumes: \"" + head(first->second) + "\" and \"" +
+                       head(name) + "\" are both claim \"" + head(claim) +
+                       "\", which a pod may have once; mount one of them in both places");
+    return;
+  }
+}
+
 }  // namespace
 
 // These lists are kept for each waiting job, so they have a bound (faults.md, section 5). Larger
@@ -211,8 +231,10 @@ TemplateFacts check_template(const kube::RawJson& pod_template, TemplateOf owner
   std::set<std::string> names;
   check_containers(spec.init_containers, "initContainers", names, facts);
   check_containers(spec.containers, "containers", names, facts);
-  check_pod(spec, raw.contains("spec") ? raw["spec"] : nlohmann::json::object(), instead_for(owner),
-            facts.problems);
+  const nlohmann::json raw_spec = kube::object_at(raw, "spec");
+  check_pod(spec, raw_spec, instead_for(owner), facts.problems);
+  // Pods of others wait for it in any cluster, and what is kept of them has no volumes.
+  if (owner == TemplateOf::kJob) check_claims(raw_spec, facts.problems);
   for (std::string& problem : uncounted_of(spec, kSpec)) {
     facts.problems.push_back(std::move(problem));
   }

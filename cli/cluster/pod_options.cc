@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/files.h"
+#include "kube/api/json_text.h"
 #include "slurm/text.h"
 
 namespace cli {
@@ -95,6 +96,20 @@ base::Result<std::string> image_of_pyxis(std::string image) {
   return image;
 }
 
+// Returns the name of the pod's volume with this source, and adds it if there is none: a pod cannot
+// have a claim twice.
+std::string volume_of(nlohmann::json& spec, nlohmann::json volume) {
+  nlohmann::json& volumes = spec["volumes"];
+  if (!volumes.is_array()) volumes = nlohmann::json::array();
+  for (const nlohmann::json& other : volumes) {
+    volume["name"] = kube::text_at(other, "name");
+    if (volume == other) return volume["name"];
+  }
+  volume["name"] = "submit-" + std::to_string(volumes.size());
+  volumes.push_back(volume);
+  return volume["name"];
+}
+
 // SOURCE[:PATH[:ro|rw]] of a volume or, with pyxis' flags, of a container's mount. A source that
 // begins with / is a folder of the node, any other the name of a claim.
 base::Status add_volume(nlohmann::json& spec, const std::string& option, const std::string& text) {
@@ -116,14 +131,10 @@ base::Status add_volume(nlohmann::json& spec, const std::string& option, const s
       return wrong("unknown flag " + flag + "; ro and rw are possible");
     }
   }
-  nlohmann::json& volumes = spec["volumes"];
-  if (!volumes.is_array()) volumes = nlohmann::json::array();
-  const std::string name = "submit-" + std::to_string(volumes.size());
-  if (source.starts_with('/')) {
-    volumes.push_back({{"name", name}, {"hostPath", {{"path", source}}}});
-  } else {
-    volumes.push_back({{"name", name}, {"persistentVolumeClaim", {{"claimName", source}}}});
-  }
+  const std::string name =
+      volume_of(spec, source.starts_with('/')
+                          ? nlohmann::json{{"hostPath", {{"path", source}}}}
+                          : nlohmann::json{{"persistentVolumeClaim", {{"claimName", source}}}});
   nlohmann::json mount{{"name", name}, {"mountPath", path}};
   if (reads_only) mount["readOnly"] = true;
   nlohmann::json& mounts = spec["containers"][0]["volumeMounts"];

@@ -164,6 +164,22 @@ TEST_F(Submit, WhatThePodsAreLikeIsInTheTemplate) {
   EXPECT_EQ(spec["automountServiceAccountToken"], true);
 }
 
+// A pod cannot have a claim twice.
+TEST_F(Submit, AClaimInTwoPlacesIsOneVolume) {
+  ASSERT_EQ(run({"submit", "--volume", "data:/in:ro", "--volume", "data:/out", "--volume",
+                 "other:/other", script("p.sh", "#!/bin/sh\n")})
+                .code,
+            kExitOk);
+  const nlohmann::json spec = only_job().spec.pod_template.json()["spec"];
+  EXPECT_EQ(spec["volumes"].size(), 2U);
+  const nlohmann::json& mounts = spec["containers"][0]["volumeMounts"];
+  ASSERT_EQ(mounts.size(), 3U);
+  EXPECT_EQ(mounts[0],
+            (nlohmann::json{{"name", "submit-0"}, {"mountPath", "/in"}, {"readOnly", true}}));
+  EXPECT_EQ(mounts[1], (nlohmann::json{{"name", "submit-0"}, {"mountPath", "/out"}}));
+  EXPECT_EQ(mounts[2]["name"], "submit-1");
+}
+
 // Shifter names the type of an image in front of it. The command line beats the script.
 TEST_F(Submit, AnImageAsShifterHasIt) {
   const std::string path = script("p.sh", "#!/bin/sh\n#SBATCH --image=docker:ubuntu:22.04\n");
