@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/standard_streams.h"
 #include "cli/cluster/connect.h"
 #include "cli/files.h"
 #include "cli/program.h"
@@ -37,6 +38,7 @@ std::optional<std::size_t> terminal_columns() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  base::open_closed_streams();
   // All else is in run_program(), which tests call with streams of their own.
   std::vector<std::string> arguments{argv + 1, argv + argc};
   // A link whose name is one of Slurm's commands is that command.

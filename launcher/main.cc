@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/standard_streams.h"
 #include "launcher/batch.h"
 #include "launcher/install.h"
 #include "launcher/join.h"
@@ -37,6 +38,7 @@ int usage() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  base::open_closed_streams();
   std::vector<std::string> words(argv, argv + argc);
   if (words.empty()) return usage();
   std::string name = words[0].substr(words[0].rfind('/') + 1);

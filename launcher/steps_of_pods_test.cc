@@ -331,9 +331,16 @@ class StepsOfSrun : public StepsOfPods {
   }
   ~StepsOfSrun() override { std::filesystem::remove_all(folder_); }
 
-  void begin_srun(const std::vector<std::string>& options) {
-    std::vector<std::string> words{own_directory() + "/../bin/kubegang-launcher", "srun", "-l",
-                                   "-N3", "-n3"};
+  // `redirection` is a shell's, of srun's own streams.
+  void begin_srun(const std::vector<std::string>& options, const std::string& redirection = "") {
+    std::vector<std::string> words{"/bin/sh",
+                                   "-c",
+                                   "exec \"$0\" \"$@\" " + redirection,
+                                   own_directory() + "/../bin/kubegang-launcher",
+                                   "srun",
+                                   "-l",
+                                   "-N3",
+                                   "-n3"};
     words.insert(words.end(), options.begin(), options.end());
     for (const std::string& word : {std::string{"sh"}, std::string{"-c"},
                                     "trap 'echo TERM; exit 5' TERM; echo up; until test -e " +
@@ -382,6 +389,13 @@ TEST_F(StepsOfSrun, TheLossOfANodeEndsTheStep) {
       {"srun: error: Node failure on n2", "0: TERM", "2: TERM", "srun: error: n2: task 1: Killed"}))
       << said();
   EXPECT_FALSE(has_said({"1: TERM"}));
+}
+
+TEST_F(StepsOfSrun, AClosedInputIsAnEmptyOne) {
+  let_go();
+  begin_srun({}, "<&-");
+  EXPECT_EQ(wait_for_srun(), 0) << said();
+  EXPECT_TRUE(has_said({"0: on", "1: on", "2: on"})) << said();
 }
 
 // SOURCE: srun(1), --no-kill.
