@@ -672,7 +672,8 @@ std::optional<int> tasks_that_fit(const Variable& variable, int cpus_per_task) {
 std::optional<int> tasks_of(const SrunOptions& options, const Variable& variable,
                             bool has_tasks_per_node) {
   if (options.tasks) return options.tasks;
-  const std::optional<int> of_job = number_in(variable, "SLURM_NTASKS");
+  auto of_job = number_in(variable, "SLURM_NTASKS");
+  if (!of_job) of_job = number_in(variable, "SLURM_NPROCS");
   if (of_job || has_tasks_per_node || !options.cpus_per_task) return of_job;
   return tasks_that_fit(variable, *options.cpus_per_task);
 }

@@ -143,6 +143,9 @@ TEST(StepPlan, HasAsManyTasksAsTheCpusOfTheJobAreEnoughForIfNobodySaysTheirNumbe
   EXPECT_EQ(planned({"a"}, variables).tasks, 3U);
   const auto none = plan_step(read({"-c5", "a"}), of(variables));
   EXPECT_EQ(none.error().message, "More processors requested than permitted");
+  // SOURCE: recorded (session bare_environment): the job has both, and scripts unset one.
+  variables["SLURM_NPROCS"] = "4";
+  EXPECT_EQ(planned({"a"}, variables).tasks, 4U);
   variables["SLURM_NTASKS"] = "2";
   EXPECT_EQ(planned({"-c2", "a"}, variables).tasks, 2U);
 }

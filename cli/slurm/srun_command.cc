@@ -81,6 +81,7 @@ constexpr std::array kInputVariables = {
     InputVariable{"SLURM_MEM_PER_CPU", "--mem-per-cpu"},
     InputVariable{"SLURM_MEM_PER_GPU", "--mem-per-gpu"},
     InputVariable{"SLURM_MEM_PER_NODE", "--mem"},
+    InputVariable{"SLURM_NPROCS", "--ntasks"},
     InputVariable{"SLURM_NTASKS", "--ntasks"},
     InputVariable{"SLURM_NTASKS_PER_GPU", "--ntasks-per-gpu"},
     InputVariable{"SLURM_NTASKS_PER_NODE", "--ntasks-per-node"},
