@@ -31,7 +31,8 @@ constexpr std::array kOptions = {
     WordOption{'q', "qos", WordTakes::kValue, "only jobs of these QOS"},
     WordOption{'w', "nodelist", WordTakes::kValue, "only jobs that have one of these nodes"},
     WordOption{'M', "clusters", WordTakes::kValue, "a context of the kubeconfig"},
-    WordOption{'s', "signal", WordTakes::kValue, "sends this signal, to the job's steps"},
+    WordOption{'s', "signal", WordTakes::kValue,
+               "sends this signal, to the job's steps; KILL ends the job"},
     WordOption{'b', "batch", WordTakes::kNothing, "with -s: to the script alone"},
     WordOption{'f', "full", WordTakes::kNothing, "with -s: to the script and all steps"},
     WordOption{'Q', "quiet", WordTakes::kNothing, "says no errors of jobs"},
@@ -132,6 +133,12 @@ bool is_meant(const JobFacts& facts, const ScancelOptions& options) {
   return is_listed && fits(options.states, facts.state_code) &&
          fits(options.partitions, facts.partition) &&
          (options.nodes.empty() || is_on(facts, options.nodes));
+}
+
+// SOURCE: recorded (session scancel_kill): KILL ends the job, unless it is for a script that runs.
+bool ends_jobs(const ScancelOptions& options, const JobFacts& facts) {
+  if (!options.signal) return true;
+  return *options.signal == SIGKILL && (!options.to_script || facts.state_code == "PD");
 }
 
 // Sends a signal to those who hear it: a step by its number, the script, all, or the steps.
@@ -239,7 +246,7 @@ int cancel(const Session& session, const ScancelOptions& options, Output output)
     }
     if (has_ended || !is_meant(facts, options)) continue;
     if (options.is_verbose) output.err << "scancel: Terminating job " << id << "\n";
-    if (options.signal) {
+    if (!ends_jobs(options, facts)) {
       tell(id, signal_part(session, part, options, deadline, output));
     } else if (part.array) {
       arrays[part.array->array_id].tasks.push_back(part.array->tasks.front());

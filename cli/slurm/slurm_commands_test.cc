@@ -484,6 +484,23 @@ TEST_F(SlurmCommands, TheRightToEnterPodsIsNamed) {
   }
 }
 
+// SOURCE: recorded (session scancel_kill). Pods cannot be entered here: no signal is sent.
+TEST_F(SlurmCommands, TheSignalKillEndsAJob) {
+  ClosedPods pods;
+  upgrader_ = &pods;
+  for (const int number : {41, 42, 43}) add_script_job(number);
+  add_job("team-b", "waits", {}, {.state = kube::JobState::kPending, .job_id = 44});
+  EXPECT_EQ(slurm("scancel", {"-s", "KILL", "41"}).code, kExitOk);
+  EXPECT_EQ(slurm("scancel", {"-f", "-s", "9", "42"}).code, kExitOk);
+  EXPECT_THAT(slurm("scancel", {"-b", "-s", "KILL", "43"}).err, HasSubstr(kMissingRight));
+  EXPECT_EQ(slurm("scancel", {"-b", "-s", "KILL", "44"}).code, kExitOk);
+  std::set<std::int64_t> canceled;
+  for (const kube::Job& job : client_.list<kube::Job>()->items) {
+    if (job.spec.control.cancel.value_or(false)) canceled.insert(*job.status.job_id);
+  }
+  EXPECT_EQ(canceled, (std::set<std::int64_t>{41, 42, 44}));
+}
+
 // salloc has its job and runs its command; only the end of the job needs the right.
 TEST_F(SlurmCommands, SallocNamesTheRightToEnterPods) {
   ClosedPods pods;
@@ -957,6 +974,8 @@ TEST_F(SlurmArrays, SignalsAreForTasksThatRun) {
             "scancel: error: Kill job error on job id 1001_12: Invalid job id specified\n");
   EXPECT_THAT(slurm("scancel", {"-s", "TERM", "1001"}).err, HasSubstr("on job id 1001_0:"));
   EXPECT_THAT(wishes(), ElementsAre());
+  EXPECT_EQ(slurm("scancel", {"-s", "KILL", "1001_[0,3]"}).code, kExitOk);
+  EXPECT_THAT(wishes(), ElementsAre("0,3: cancel"));
 }
 
 // As recorded: tasks are changed by themselves until the whole array is.
