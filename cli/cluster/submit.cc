@@ -735,8 +735,8 @@ base::Result<SubmitRequest> read_submit(const SubmitArguments& arguments, slurm:
   request.options = std::move(options).value();
   if (request.options.wrap && request.command.empty() && !request.batch) {
     // SOURCE: sbatch's own text.
-    const std::string script = "#!/bin/sh\n\n# This script was created by sbatch --wrap.\n\n" +
-                               *request.options.wrap + "\n";
+    const std::string script =
+        "#!/bin/sh\n# This script was created by sbatch --wrap.\n\n" + *request.options.wrap + "\n";
     if (const base::Status status = check_batch_script(script); !status) {
       return status.error().with_context("--wrap");
     }
@@ -845,8 +845,8 @@ int run_submit(const Session* session, const std::string& ns, const SubmitArgume
     }
     base::Result<std::string> added = pod_defaults_comments(*session, *job);
     if (!added && added.error().code == base::Code::kInvalidArgument) return fail(added.error());
-    comments = added ? *std::move(added)
-                     : "# podDefaults are not shown: " + added.error().message + "\n";
+    comments =
+        added ? *std::move(added) : "# podDefaults are not shown: " + added.error().message + "\n";
     output.err << "kubectl-gang submit: the server, partition, QOS and account were asked; only a "
                   "submission shows whether nodes can hold the job\n";
   } else if (arguments.dry_run == DryRun::kNone) {
