@@ -66,6 +66,51 @@ TEST_F(QuirkRules, PreemptorClaimsNothing) {
   });
 }
 
+// P21: with Slurm's FIFO the job that waited for its victim is passed over until the estimates, 30
+// s after slurmctld started, which was 1.85 s before.
+TEST_F(QuirkRules, FifoPassesPreemptorsOver) {
+  const auto one = nodes("n", 1, 1);
+  both(&Quirks::fifo_passes_preemptors_over, [&](const Quirks& quirks, bool with) {
+    Configuration c = with_qos({{"low", ""}, {"high", "low"}});
+    c.partitions = {closed("p", one)};
+    c.cluster.gang = false;
+    c.cluster.quirks = quirks;
+    c.cluster.scheduler = SchedulerType::kBuiltin;
+    c.cluster.preempt_type = PreemptType::kQos;
+    c.cluster.preempt_mode = PreemptMode::kCancel;
+    c.cluster.backfill.interval = seconds(30);
+    Driver driver{c, one, make_replay()};
+    JobRequest request = job(1, 1, "p");
+    request.qos = "low";
+    submit_and_pass(driver, 0, request);
+    request = job(2, 1, "p");
+    request.qos = "high";
+    submit_and_pass(driver, 1, request);
+    ASSERT_EQ(ends(driver).size(), 1U);
+    driver.step(at(28), Pass{});
+    EXPECT_EQ(state(driver, 2), with ? JobState::kPending : JobState::kRunning);
+    driver.step(at(28.2), Pass{});
+    EXPECT_EQ(state(driver, 2), JobState::kRunning);
+  });
+}
+
+// 4.4.3: where jobs are not stacked and preemption is on (R4.3), the first node is as good as the
+// idle one.
+TEST_F(QuirkRules, SuspendedCountAsIdle) {
+  const auto two = nodes("n", 1, 2);
+  both(&Quirks::suspended_count_as_idle, [&](const Quirks& quirks, bool with) {
+    Configuration c = gang_linear({partition("p", two, OverSubscribe::kForce, 1)});
+    c.cluster.quirks = quirks;
+    c.cluster.preempt_type = PreemptType::kPartitionPriority;
+    c.cluster.preempt_mode = PreemptMode::kSuspend;
+    Driver driver{c, two, make_replay()};
+    submit_and_pass(driver, 0, job(1, 1));
+    driver.step(at(1), UserSuspend{JobId{1}});
+    submit_and_pass(driver, 2, job(2, 1));
+    EXPECT_EQ(driver.nodes_of(2), std::vector<std::string>{with ? "n1" : "n2"});
+  });
+}
+
 // 13.2, T11: a hold and a suspend are one priority 0.
 TEST_F(QuirkRules, ReleaseEndsSuspends) {
   const auto one = nodes("n", 1, 1);
