@@ -519,10 +519,24 @@ void Dependencies::count_names() {
   }
 }
 
-// Slurm lets the next one start while the last one is being cleaned up; here it waits for that.
+// Slurm lets the next one start while the last one is being cleaned up; here it waits for that. A
+// task that was alone with its array may wait for nodes although an earlier one became a job of its
+// own before.
 bool Dependencies::is_alone(const Job& job) const {
   const Namesakes& all = names_.at(name_of(job));
-  return all.allocated == 0 && *all.jobs.begin() == job.id;
+  if (all.allocated > 0 || *all.jobs.begin() != job.id) return false;
+  return job.whole == nullptr || std::ranges::none_of(job.whole->tasks->own, [&](JobId id) {
+    const Job& task = *books_.find(id);
+    return task.pending() && name_of(task) == name_of(job) && was_alone(task);
+  });
+}
+
+bool Dependencies::was_alone(const Job& job) {
+  const std::vector<DependencyTerm>& terms = job.request->dependency.terms;
+  for (std::size_t i = 0; i < terms.size(); ++i) {
+    if (terms[i].kind == DependencyKind::kSingleton && job.terms[i] == TermState::kMet) return true;
+  }
+  return false;
 }
 
 // A job has given up its nodes, or is over: the first that waits may be alone now. A job that is
@@ -534,9 +548,8 @@ void Dependencies::left(const Name& name) {
     names_.erase(at);
     return;
   }
-  if (at->second.allocated > 0) return;
   Job& first = *books_.find(*at->second.jobs.begin());
-  if (needs_no_more(first)) return;
+  if (needs_no_more(first) || !is_alone(first)) return;
   for (std::uint32_t i = 0; i < first.terms.size(); ++i) {
     const bool waits_alone = first.terms[i] == TermState::kOpen &&
                              first.request->dependency.terms[i].kind == DependencyKind::kSingleton;

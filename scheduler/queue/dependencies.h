@@ -108,6 +108,7 @@ class Dependencies {
   static Name name_of(const Job& job) { return {job.request->user, job.request->name}; }
   void count_names();
   bool is_alone(const Job& job) const;
+  static bool was_alone(const Job& job);
   void left(const Name& name);
 
   JobBooks& books_;

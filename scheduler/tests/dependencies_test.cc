@@ -227,6 +227,36 @@ TEST_F(Dependencies, MakeJobsOfOneNameFollowEachOther) {
   EXPECT_TRUE(runs(4));
 }
 
+// Task 0 is a job of its own before its array is alone, which task 1 takes over. Another job of the
+// name comes and goes: task 1 is still the next.
+TEST_F(Dependencies, ATaskFollowsALaterOneThatWasAloneWithItsArray) {
+  const auto named = [](JobRequest request) {
+    request.user = "ann";
+    request.name = "same";
+    return request;
+  };
+  const auto task = [](int number) { return JobId::of_task(JobId{2}, number); };
+  const auto tell = [&](const Event& event) {
+    driver.step(driver.now(), event);
+    driver.run_until(driver.now());
+  };
+  submit(named(job(1, 1)));
+  JobRequest array = named(waiting(2, {term(DependencyKind::kSingleton)}));
+  array.array.emplace().tasks.insert(0, 1);
+  submit(array);
+  tell(Hold{JobId{2}});
+  tell(Hold{task(0)});
+  end(1);
+  tell(Hold{task(1)});
+  submit(named(job(5, 1)));
+  end(5);
+  tell(Release{JobId{2}});
+  EXPECT_EQ(driver.scheduler().job(task(1), driver.now())->state, JobState::kRunning);
+  EXPECT_EQ(driver.scheduler().job(task(0), driver.now())->reason, Reason::kDependency);
+  tell(JobGone{task(1)});
+  EXPECT_EQ(driver.scheduler().job(task(0), driver.now())->state, JobState::kRunning);
+}
+
 // No other job has the new name, so none will leave it.
 TEST_F(Dependencies, ASingletonThatIsGivenAnotherNameWaitsForTheJobsOfThat) {
   submit(job(1, 1));
