@@ -61,7 +61,10 @@ PriorityFactors Priorities::factors(const Job& job, PartitionIndex partition, ba
 bool Priorities::set(Job& job, base::Instant now) {
   job.factors.fixed_terms_version = 0;
   if (!is_multifactor()) return false;
-  if (job.request->priority) return !std::exchange(job.factors.priority_in, {}).empty();  // R9.1
+  if (job.request->priority) {  // R9.1
+    job.factors.was_tested = job.factors.was_tested || !job.held;
+    return !std::exchange(job.factors.priority_in, {}).empty();
+  }
   const PriorityParameters& parameters = cluster_.parameters().priority;
   const std::vector<PartitionIndex> partitions = partitions_of(cluster_, *job.request);
   const Priority before = job.priority;

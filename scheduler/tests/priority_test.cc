@@ -96,6 +96,13 @@ TEST_F(PriorityTest, SizeCountsWholeNodesOnceTheJobWasTested) {
   driver().step(at(1), Submit{held});
   driver().step(at(1), Release{JobId{8}});
   EXPECT_EQ(priority(8), 3'500U);
+  // One whose user gives its priority is.
+  JobRequest given = of("ada", 9, 1);
+  given.priority = Priority{7};
+  driver().step(at(1), Submit{given});
+  given.priority.reset();
+  driver().step(at(1), Update{given});
+  EXPECT_EQ(priority(9), 5'000U);
 }
 
 // The same at the end of a period, from which on the sum is kept.
