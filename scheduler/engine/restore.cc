@@ -18,8 +18,12 @@ void Engine::restore_job(JobFacts facts) {
   if (!job.allocated()) hold_as_asked(job);
   Dependencies::fit_terms(job);
   job.factors.was_tested = !job.held;
-  if (job.priority == Priority{}) job.priority = priorities_.next_basic(*job.request);
-  priorities_.restore_basic(*job.request, job.priority);
+  if (job.priority == Priority{} && priorities_.is_multifactor()) {
+    job.priority = job.request->priority.value_or(Priority{1});  // restore_usage() works it out
+  } else {
+    if (job.priority == Priority{}) job.priority = priorities_.next_basic(*job.request);
+    priorities_.restore_basic(*job.request, job.priority);
+  }
   job.factors.association = priorities_.association_of(*job.request);
   resource_limits_.submitted(job, 1);
   const auto claim = std::exchange(job.claim, std::nullopt);
@@ -91,10 +95,11 @@ void Engine::restore_from_published(base::Instant now, std::vector<JobFacts> job
   books_.changed();
 }
 
-// Priorities have come out again, so the queue is put in order before the first pass.
+// The priorities of waiting jobs come out again as at the end of a period, so that INCREASE_ONLY
+// lowers none that was stored. The queue is put in order before the first pass.
 void Engine::restore_usage(const UsageState& state, const std::vector<EndedJob>& ended) {
   priorities_.restore_usage(state, ended, now_);
-  begin_priorities(false, [this](Job& job) { return priorities_.set(job, now_); });
+  begin_priorities(false, [this](Job& job) { return priorities_.set_again(job, now_); });
   finish_priorities();
 }
 

@@ -347,6 +347,22 @@ TEST_F(PriorityTest, UsageThatIsKeptIsGoneOnWith) {
     EXPECT_EQ(next.view(id).priority, driver().view(id).priority);
 }
 
+// INCREASE_ONLY: a change of leader lowers no priority that was stored, as the end of a period
+// lowers none. Both jobs are worth 1000 now; of one no priority is stored.
+TEST_F(PriorityTest, ANewLeaderOnlyIncreasesThem) {
+  c_.cluster.priority.weight_job_size = 1000;
+  for (const bool increase_only : {true, false}) {
+    c_.cluster.priority.increase_only = increase_only;
+    driver_.reset();
+    JobFacts stored = JobFacts::of(of("ada", 1, 2));
+    stored.priority = Priority{1500};
+    driver().scheduler().restore_from_published(at(0), {stored, JobFacts::of(of("bob", 2, 2))}, {});
+    driver().scheduler().restore_usage(UsageState{.as_of = at(0)});
+    EXPECT_EQ(priority(1), increase_only ? 1500U : 1000U);
+    EXPECT_EQ(priority(2), 1000U);
+  }
+}
+
 // From the saved usage and the jobs that ended after it the next scheduler counts the same,
 // whether a job's end came before the state was saved or after.
 TEST_F(PriorityTest, AJobThatEndedAfterUsageWasSavedIsChargedForTheRest) {
