@@ -137,6 +137,9 @@ class Srun {
     }
     ::sigprocmask(SIG_BLOCK, &taken, nullptr);
     signals_ = ::signalfd(-1, &taken, SFD_CLOEXEC);
+    // SOURCE: recorded (session pipe_ends): without a reader the tasks go on, and their exit code
+    // is srun's.
+    ::signal(SIGPIPE, SIG_IGN);
     send({.kind = Kind::kCreate, .step = *request});
     while (!is_over_) {
       wait();

@@ -333,7 +333,7 @@ class StepsOfSrun : public StepsOfPods {
 
   // `redirection` is a shell's, of srun's own streams.
   void begin_srun(const std::vector<std::string>& options, const std::string& redirection = "") {
-    std::vector<std::string> words{"/bin/sh",
+    std::vector<std::string> words{"/bin/bash",
                                    "-c",
                                    "exec \"$0\" \"$@\" " + redirection,
                                    own_directory() + "/../bin/kubegang-launcher",
@@ -396,6 +396,12 @@ TEST_F(StepsOfSrun, AClosedInputIsAnEmptyOne) {
   begin_srun({}, "<&-");
   EXPECT_EQ(wait_for_srun(), 0) << said();
   EXPECT_TRUE(has_said({"0: on", "1: on", "2: on"})) << said();
+}
+
+TEST_F(StepsOfSrun, OutputWithoutAReaderIsLost) {
+  let_go();
+  begin_srun({}, "| true; exit ${PIPESTATUS[0]}");
+  EXPECT_EQ(wait_for_srun(), 0) << said();
 }
 
 // SOURCE: srun(1), --no-kill.
