@@ -879,7 +879,7 @@ base::Status SbatchReader::add_script(std::string_view script) {
     if (line.substr(0, kDirective.size()) != kDirective) continue;
     const std::string where = "line " + std::to_string(number);
     const base::Result<std::vector<std::string>> words =
-        split_words(line.substr(kDirective.size()), HashWord::kBeginsComment);
+        split_directive(line.substr(kDirective.size()));
     const base::Status status =
         words ? add(*words, where) : base::Status{words.error().with_context(where)};
     if (status) continue;

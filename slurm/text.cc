@@ -2,6 +2,8 @@
 
 #include <charconv>
 
+#include "slurm/exit_code.h"
+
 namespace slurm {
 namespace {
 
@@ -94,7 +96,7 @@ base::Result<bool> parse_boolean(std::string_view what, std::string_view text) {
 // single quotes. '' is an empty word. Nothing is expanded: no variables, no patterns. A quote that
 // is not closed is an error and not the end of the text: the rest of the line would become one word
 // in silence.
-base::Result<std::vector<std::string>> split_words(std::string_view line, HashWord hash) {
+base::Result<std::vector<std::string>> split_words(std::string_view line) {
   std::vector<std::string> words;
   bool in_word = false;
   char quote = 0;
@@ -105,8 +107,6 @@ base::Result<std::vector<std::string>> split_words(std::string_view line, HashWo
       in_word = false;
       continue;
     }
-    // SOURCE: recorded: sbatch takes a "#" within a word for the begin of a comment, too.
-    if (quote == 0 && c == '#' && hash == HashWord::kBeginsComment) break;
     // The first character of a word makes it, also if that is a quote: so '' is a word.
     if (!in_word) {
       words.emplace_back();
@@ -128,6 +128,45 @@ base::Result<std::vector<std::string>> split_words(std::string_view line, HashWo
                                   " is not closed");
   }
   return words;
+}
+
+// SOURCE: recorded (session backslashes). A # outside quotes begins a comment, within a word too. A
+// backslash protects in single quotes, too, but no blank outside of quotes: there it ends the word,
+// and at the end of the line it is nothing. An empty word ends the line.
+base::Result<std::vector<std::string>> split_directive(std::string_view line) {
+  std::vector<std::string> words;
+  for (std::size_t i = 0;;) {
+    while (i < line.size() && is_blank(line[i])) ++i;
+    if (i < line.size() && line[i] == ':') {
+      return base::Error{kEndsWithOne, in_quotes(line) + ": a word begins with a colon"};
+    }
+    std::string word;
+    char quote = 0;
+    bool is_protected = false;
+    for (; i < line.size() && (quote != 0 || !is_blank(line[i])); ++i) {
+      const char c = line[i];
+      if (is_protected) {
+        word += c;
+        is_protected = false;
+      } else if (c == '\\') {
+        is_protected = true;
+      } else if (quote != 0 && c == quote) {
+        quote = 0;
+      } else if (quote == 0 && (c == '\'' || c == '"')) {
+        quote = c;
+      } else if (quote == 0 && c == '#') {
+        break;
+      } else {
+        word += c;
+      }
+    }
+    if (quote != 0) {
+      return base::Error{kEndsWithOne, in_quotes(line) + ": the quote " + std::string(1, quote) +
+                                           " is not closed"};
+    }
+    if (word.empty()) return words;
+    words.push_back(std::move(word));
+  }
 }
 
 }  // namespace slurm

@@ -40,14 +40,12 @@ base::Result<std::int64_t> parse_integer(std::string_view what, std::string_view
 // YES, TRUE, 1 or NO, FALSE, 0 (any case).
 base::Result<bool> parse_boolean(std::string_view what, std::string_view text);
 
-// The effect of a # outside quotes.
-enum class HashWord {
-  kIsOrdinary,
-  kBeginsComment,  // up to the end of the line, as sbatch reads a directive
-};
 // Splits a command line as a POSIX shell does: blanks separate; quotes and backslash protect;
 // nothing is expanded. kInvalidArgument: a quote is not closed.
-base::Result<std::vector<std::string>> split_words(std::string_view line,
-                                                   HashWord hash = HashWord::kIsOrdinary);
+base::Result<std::vector<std::string>> split_words(std::string_view line);
+
+// Splits what stands behind #SBATCH as sbatch does. kEndsWithOne: a quote is not closed, or a word
+// begins with a colon.
+base::Result<std::vector<std::string>> split_directive(std::string_view line);
 
 }  // namespace slurm

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "slurm/exit_code.h"
+
 namespace slurm {
 namespace {
 
@@ -24,18 +26,33 @@ TEST(SplitWords, SplitsAsAShellDoes) {
   EXPECT_FALSE(split_words("a 'b").ok());
 }
 
-// As sbatch reads directives. A '#' in quotes or behind a backslash stays; without the option it
-// always does.
-TEST(SplitWords, ACommentBeginsOutsideQuotes) {
+// SOURCE: recorded (sessions directives and backslashes).
+TEST(SplitDirective, ReadsAsSbatchDoes) {
   const std::vector<std::pair<std::string, std::vector<std::string>>> cases = {
-      {" -N2 # two", {"-N2"}},        {" -N2\t# two", {"-N2"}},   {"# all", {}},
-      {" -J 'a #b'", {"-J", "a #b"}}, {" -J a#b", {"-J", "a"}}, {" -J a\\ \\#b", {"-J", "a #b"}},
+      {" -N2 # two", {"-N2"}},
+      {" -N2\t# two", {"-N2"}},
+      {"# all", {}},
+      {" -J 'a #b'", {"-J", "a #b"}},
+      {" -J a#b", {"-J", "a"}},
       {" -a 1-1# 2000", {"-a", "1-1"}},
+      {" -n2 \\#x", {"-n2", "#x"}},
+      {" -n2 \\", {"-n2"}},
+      {" -n2\\", {"-n2"}},
+      {" -J a\\ b", {"-J", "a", "b"}},
+      {" -J 'a\\'b'", {"-J", "a'b"}},
+      {" -J \"a\\\"b\" a\\\\b", {"-J", "a\"b", "a\\b"}},
+      {" -n2 \"\" -c2", {"-n2"}},
+      {" \\ -n2", {}},
   };
   for (const auto& [line, want] : cases) {
-    const auto got = split_words(line, HashWord::kBeginsComment);
+    const auto got = split_directive(line);
     ASSERT_TRUE(got.ok()) << line;
     EXPECT_EQ(*got, want) << line;
+  }
+  for (const char* line : {" -J 'a", " -n2 : -c2", ":"}) {
+    const auto got = split_directive(line);
+    ASSERT_FALSE(got.ok()) << line;
+    EXPECT_EQ(got.error().code, kEndsWithOne);
   }
   EXPECT_EQ(*split_words("# all"), (std::vector<std::string>{"#", "all"}));
 }
