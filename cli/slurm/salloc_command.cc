@@ -147,7 +147,7 @@ void set_variables(const HeldJob& held) {
 // SOURCE: all of it as recorded. The end of the job is reported, and its command runs on, also a
 // shell at a terminal, but for -K. SIGTERM and SIGINT to salloc cancel the job; at a terminal
 // Ctrl-C is the command's alone. SIGHUP goes to the command, and salloc ends. The code of a command
-// that a signal has ended is 0, of one that -K has ended 1.
+// that HUP, INT, QUIT or KILL has ended is 0, of one that another signal has ended 1.
 class Allocation {
  public:
   Allocation(const Session& session, const HeldJob& held, const Salloc& read,
@@ -188,7 +188,8 @@ class Allocation {
     if (was_hung_up_) return kExitFailed;
     ::waitpid(std::exchange(pid_, -1), &status, 0);
     if (WIFEXITED(status)) return WEXITSTATUS(status);
-    return is_revoked_ && read_.kill_signal ? kExitFailed : kExitOk;
+    const std::array ordinary = {SIGHUP, SIGINT, SIGQUIT, SIGKILL};
+    return std::ranges::count(ordinary, WTERMSIG(status)) > 0 ? kExitOk : kExitFailed;
   }
 
   int look_ms() const { return is_canceled_ ? 1'000 : 10'000; }
