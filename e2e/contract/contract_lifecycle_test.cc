@@ -175,6 +175,12 @@ TEST_P(ApiServerContract, ChildrenGoWhenTheirOwnerHasGone) {
 TEST_P(ApiServerContract, OrphansStayWithoutTheReference) {
   const json owner = create(widgets(), widget("owner"));
   create(core("configmaps"), owned_by(config_map("child"), owner));
+  // The garbage collector hears of the two kinds apart. A child that it has not seen when the owner
+  // goes is no orphan; one that was created after it shows that it has.
+  const json vanished = create(widgets(), widget("vanished"));
+  remove(widgets("vanished"));
+  create(core("configmaps"), owned_by(config_map("later"), vanished));
+  ASSERT_TRUE(eventually([&] { return get(core("configmaps", "later")).status == 404; }));
   remove(widgets("owner"),
          {{"kind", "DeleteOptions"}, {"apiVersion", "v1"}, {"propagationPolicy", "Orphan"}});
   EXPECT_TRUE(eventually([&] {
