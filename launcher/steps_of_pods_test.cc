@@ -144,7 +144,7 @@ TEST_F(StepsOfPods, WhichNodesAStepGetsDoesNotDependOnWhoComesFirst) {
   begin_node(1);
   ASSERT_TRUE(wait_for([&] { return srun->has(Kind::kDone); }));
   EXPECT_EQ(srun->output(), "0:n2\n");
-  nodes_.erase(1);
+  lose_node(1);
   const auto last = ask(behind_first);
   ASSERT_TRUE(wait_for([&] { return last->has(Kind::kDone); }));
   EXPECT_EQ(last->output(), "0:n3\n");
@@ -306,7 +306,7 @@ TEST_F(StepsOfPods, ALauncherThatDiesEndsItsTasksAndTheNextStepWaitsForIt) {
   begin_node(1);
   const auto srun = ask(shell("echo up; sleep 100", 4, 2));
   ASSERT_TRUE(wait_for([&] { return srun->output() == "0:up\n1:up\n2:up\n3:up\n"; }));
-  nodes_.erase(1);
+  lose_node(1);
   ASSERT_TRUE(wait_for([&] { return srun->ends().size() == 2; }));
   EXPECT_EQ(srun->ends(), (std::map<std::uint32_t, std::uint32_t>{{2, SIGKILL}, {3, SIGKILL}}));
   ASSERT_TRUE(srun->has(Kind::kLost));
@@ -383,7 +383,7 @@ class StepsOfSrun : public StepsOfPods {
 TEST_F(StepsOfSrun, TheLossOfANodeEndsTheStep) {
   begin_srun({});
   ASSERT_TRUE(wait_for([&] { return has_said({"0: up", "1: up", "2: up"}); })) << said();
-  nodes_.erase(1);
+  lose_node(1);
   EXPECT_EQ(wait_for_srun(), 128 + SIGKILL) << said();
   EXPECT_TRUE(has_said(
       {"srun: error: Node failure on n2", "0: TERM", "2: TERM", "srun: error: n2: task 1: Killed"}))
@@ -408,7 +408,7 @@ TEST_F(StepsOfSrun, OutputWithoutAReaderIsLost) {
 TEST_F(StepsOfSrun, WithNoKillTheOtherTasksGoOn) {
   begin_srun({"--no-kill"});
   ASSERT_TRUE(wait_for([&] { return has_said({"0: up", "1: up", "2: up"}); })) << said();
-  nodes_.erase(1);
+  lose_node(1);
   ASSERT_TRUE(wait_for([&] { return has_said({"srun: error: Node failure on n2"}); })) << said();
   let_go();
   EXPECT_EQ(wait_for_srun(), 128 + SIGKILL) << said();
