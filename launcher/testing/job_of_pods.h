@@ -29,7 +29,7 @@
 
 namespace launcher {
 
-inline constexpr std::chrono::seconds kPatience{20};
+inline constexpr std::chrono::seconds kPatience{60};
 inline constexpr int kLookMs = 5;
 
 inline std::string key_of(char c) {
