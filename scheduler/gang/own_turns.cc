@@ -283,7 +283,8 @@ base::Instant OwnTurns::when_has_run(const Job& job, base::Duration work, base::
 }
 
 // kNever for a job under a shadow: the end of its preemptor is not part of its rotation. A job that
-// is not ready yet is taken to start now.
+// is not ready yet is taken to start now, and one that its user has suspended to go on now: since
+// when it stands still says nothing about its end, and a new leader does not know that.
 base::Instant OwnTurns::expected_end(const Job& job, base::Duration limit, base::Instant until) {
   if (job.turn.component != nullptr) {
     components_.project_stale();
@@ -291,7 +292,7 @@ base::Instant OwnTurns::expected_end(const Job& job, base::Duration limit, base:
     return components_.ever_runs(job) ? when_has_run(job, limit, until) : base::kNever;
   }
   const base::Duration left = limit - job.clock.run;
-  return (job.ready ? job.clock.as_of : now_) + left;
+  return (job.ready && !job.user_suspended ? job.clock.as_of : now_) + left;
 }
 
 // A job that does not run now gets there in its next turn at the earliest. It is looked at once in

@@ -142,6 +142,18 @@ TEST_P(TurnsTest, AJobThatIsLeftAloneRunsOn) {
   EXPECT_FALSE(first.turn.in_gang);
 }
 
+// It has run for 10 s of 60. With told turns it would have ended at 60, as Slurm takes it to.
+TEST_P(TurnsTest, ExpectAJobThatItsUserHasSuspendedToGoOnNow) {
+  Job& job = start(0, 1);
+  turns_->go_to(at(10), false);
+  books_.give_cores_back(job);
+  turns_->leave(job);
+  books_.suspend_by_user(job);
+  turns_->set_phase(job, JobClock::Phase::kSuspended);
+  turns_->go_to(at(100), false);
+  EXPECT_EQ(turns_->expected_end(job, seconds(60), base::kNever), GetParam() ? at(60) : at(150));
+}
+
 INSTANTIATE_TEST_SUITE_P(Kinds, TurnsTest, ::testing::Bool(),
                          [](const auto& told) { return told.param ? "Told" : "Own"; });
 
