@@ -143,6 +143,26 @@ void randomise_accounts(base::Prng& prng, Configuration& c) {
   if (chance(prng, 2)) c.users[0].limits.user_jobs = 3;
 }
 
+// Weighs everything now and then. Periods, ages and half-lives are about as long as the gaps
+// between events.
+void randomise_priorities(base::Prng& prng, Configuration& c) {
+  PriorityParameters& priority = c.cluster.priority;
+  priority.type = PriorityType::kMultifactor;
+  for (std::uint32_t* weight :
+       {&priority.weight_age, &priority.weight_assoc, &priority.weight_fair_share,
+        &priority.weight_job_size, &priority.weight_partition, &priority.weight_qos}) {
+    *weight = chance(prng, 2) ? 1'000 : 0;
+  }
+  priority.max_age = seconds(any(prng, std::array{100.0, 1'000.0}));
+  priority.decay_half_life = seconds(any(prng, std::array{0.0, 100.0, 10'000.0}));
+  priority.calc_period = seconds(any(prng, std::array{20.0, 60.0}));
+  for (bool* flag : {&priority.favor_small, &priority.accrue_always, &priority.calculate_running,
+                     &priority.increase_only, &priority.max_tres}) {
+    *flag = chance(prng, 3);
+  }
+  priority.fair_tree = !chance(prng, 3);
+}
+
 // Sets a request's times and its place in the queue. The nice values are larger than the
 // number of jobs in any test, so that jobs of one value are in the order of their submission.
 void randomise_wishes(base::Prng& prng, JobRequest& request, const RandomWorld& world,
@@ -228,7 +248,7 @@ void check_legal(const Configuration& configuration) {
 }  // namespace
 
 // Two to five nodes of one shape: small enough that jobs meet on every core.
-RandomWorld random_world(base::Prng& prng, SelectType select) {
+RandomWorld random_world(base::Prng& prng, SelectType select, PriorityType priority) {
   RandomWorld world;
   const int sockets = 1 + pick(prng, 2);
   const int cores = 2 + pick(prng, 2);
@@ -266,6 +286,7 @@ RandomWorld random_world(base::Prng& prng, SelectType select) {
   }
   randomise_qos(prng, world.configuration);
   randomise_accounts(prng, world.configuration);
+  if (priority == PriorityType::kMultifactor) randomise_priorities(prng, world.configuration);
   check_legal(world.configuration);
   return world;
 }

@@ -18,8 +18,10 @@ struct RandomWorld {
 };
 
 // select/linear or select/cons_tres with any unit, with and without memory; none, partition_prio or
-// QOS preemption in every legal mode; one to three partitions; with or without GANG.
-RandomWorld random_world(base::Prng& prng, SelectType select);
+// QOS preemption in every legal mode; one to three partitions; with or without GANG. With
+// multifactor any weights and flags.
+RandomWorld random_world(base::Prng& prng, SelectType select,
+                         PriorityType priority = PriorityType::kBasic);
 // Returns a request that fits the world's names, as of `now`; some can never run.
 JobRequest random_request(base::Prng& prng, JobId id, const RandomWorld& world, base::Instant now);
 // Likewise as a user submits it now: with dependencies on jobs before it, and every fourth as an

@@ -120,7 +120,8 @@ std::string queue_text(const Scheduler& scheduler, base::Instant now) {
       all += "  job " + to_string(id) + (view.completing ? " ends" : " has") +
              text(*view.allocation) + " cores " + text_of_cores(*view.allocation) + "in " +
              scheduler.partition_name(*view.facts->partition) + " state " +
-             std::to_string(static_cast<int>(view.state)) + "\n";
+             std::to_string(static_cast<int>(view.state)) + " priority " +
+             std::to_string(view.priority.value()) + "\n";
       continue;
     }
     std::string line = "  job " + to_string(id) + " priority " +
@@ -304,14 +305,18 @@ std::string Succession::difference(Side& before, Side& after) {
     const std::string new_view = text(is_job);
     if (old_view == new_view) continue;
     return text(now_) + " job " + to_string(id) + " is to the old leader: " + old_view +
-           ", to the new one: " + new_view;
+           ", to the new one: " + new_view + "\nthe old one has the queue:\n" +
+           queue_text(before.scheduler, now_) + "the new one:\n" +
+           queue_text(after.scheduler, now_);
   }
   if (is_over()) return {};
   const std::string was_order = order_text(before.scheduler, now_);
   const std::string is_order = order_text(after.scheduler, now_);
   if (was_order != is_order) {
     return text(now_) + " by priority the jobs are to the old leader" + was_order +
-           " to the new one" + is_order;
+           " to the new one" + is_order + "\nthe old one has the queue:\n" +
+           queue_text(before.scheduler, now_) + "the new one:\n" +
+           queue_text(after.scheduler, now_);
   }
   for (const Side* side : {&before, &after}) {
     if (std::string found = wrongly_published(*side); !found.empty()) return found;
@@ -333,6 +338,7 @@ Event Succession::random_event(const Scheduler& leader) {
   if (pick(16) == 0) {
     NodeSpec& node =
         world_.nodes[static_cast<std::size_t>(pick(static_cast<int>(world_.nodes.size())))];
+    if (pick(4) == 0) return NodeRemove{node.name};  // it comes back with its next change
     node = random_change(prng_, node);
     return NodeUpdate{node};
   }

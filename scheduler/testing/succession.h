@@ -22,6 +22,7 @@
 //   play ends there, too.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -42,6 +43,14 @@ class OpenEngine : public Engine {
  public:
   OpenEngine() : Engine{Options{}} {}
   bool turns_move() { return turns_->next_due().has_value(); }
+  // Returns true if a held job was tested before. A new leader cannot know: to it no held job was.
+  bool has_tested_before_hold() {
+    return std::ranges::any_of(books_.table().all(), [](const auto& each) {
+      return each.second->held && each.second->factors.was_tested;
+    });
+  }
+  // Returns true if the interval of the backfill is over, something has changed and a job waits.
+  bool backfill_is_due(base::Instant now) const { return backfill_schedule_.is_due(now); }
 };
 
 struct Leader {

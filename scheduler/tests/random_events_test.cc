@@ -43,6 +43,7 @@ struct Looks {
   std::int64_t mixtures = 0;     // likewise, some of whose nodes have a timetable of before
   std::int64_t played = 0;       // what a job does when the core is played
   std::int64_t successions = 0;  // new leaders that were played on beside the old one
+  std::int64_t backfills = 0;    // those of them with backfill
   std::array<std::int64_t, std::variant_size_v<Event>> events{};  // of all of them, by kind
   std::int64_t turns_apart = 0;       // those of them that gave the turns to other jobs
   std::int64_t cores_apart = 0;       // those of them that gave a job other cores
@@ -69,11 +70,12 @@ struct Looks {
 // is a run; a check that makes a choice of its own (check()) is part of it.
 class RandomRun {
  public:
-  RandomRun(std::uint64_t seed, SelectType select, bool told, Looks& looks)
+  RandomRun(std::uint64_t seed, SelectType select, bool told, Looks& looks,
+            PriorityType priority = PriorityType::kBasic)
       : prng_{seed},
         told_{told},
         looks_{looks},
-        world_{random_world(prng_, select)},
+        world_{random_world(prng_, select, priority)},
         first_world_{world_},
         driver_{world_.configuration, world_.nodes, begun_by(told)},
         watch_{driver_.scheduler()},
@@ -274,6 +276,14 @@ class RandomRun {
     // most timers.
     const double gaps[] = {0, 0.5, 2, 6, 31, 500};
     const base::Instant to = driver_.now() + seconds(gaps[pick(6)]);
+    if (!told_ && world_.configuration.cluster.priority.type == PriorityType::kMultifactor) {
+      const base::Instant period_end = base::boundary_at_or_after(
+          driver_.now() + base::Duration{1}, world_.configuration.cluster.priority.calc_period);
+      if (period_end <= to) {
+        driver_.run_until(period_end);
+        check_succession();
+      }
+    }
     driver_.run_until(to);
     if (!told_ && pick(8) == 0) check_succession();
   }
@@ -502,6 +512,13 @@ class RandomRun {
                        [&](JobId id) { return driver_.view(id).facts->completing(); });
   }
 
+  bool a_job_completes_by_itself() {
+    return std::ranges::any_of(core().jobs(), [&](JobId id) {
+      const JobView view = driver_.view(id);
+      return view.completing && !view.ending;
+    });
+  }
+
   // With own timing everything that is published, or would be restored or played, is checked too.
   // The expensive checks are made only after one event in 4, 8 or 16.
   void check() {
@@ -679,15 +696,26 @@ class RandomRun {
     // How a running job shares its nodes is not stored: to a new leader it follows from the
     // partition as it is now.
     if (runs_since_before(configured_at_)) return;
-    // When a pass of the backfill is due depends on when the last one was, which is not stored.
-    if (world_.configuration.cluster.backfill.interval > base::Duration{0}) return;
-    // Nor is since when a job completes that ended by itself: to a new leader, since it sees that.
-    if (world_.configuration.cluster.queue.complete_wait > base::Duration{0}) return;
+    // Since when a job completes that ended by itself is not stored: to a new leader, since it sees
+    // that.
+    if (world_.configuration.cluster.queue.complete_wait > base::Duration{0} &&
+        a_job_completes_by_itself()) {
+      return;
+    }
+    // Priorities are those of the last end of a period, and a new leader works them out as of now.
+    // What accounts had used before that end (R9.14) is not stored: usage is, as of now.
+    const PriorityParameters& priority = world_.configuration.cluster.priority;
+    if (priority.type == PriorityType::kMultifactor) {
+      if (core().usage_as_of() != now) return;
+      if (!priority.fair_tree && priority.weight_fair_share > 0) return;
+    }
     // The old leader does not count jobs that are impossible; the new one does until it finds out.
     if (stored_.has_impossible()) return;
     Leader old_leader, new_leader;
     replay(old_leader.scheduler);
     if (old_leader.engine.turns_move()) return;
+    // The sizes of such jobs count as asked for (R9.3) until they are tested once more.
+    if (priority.weight_job_size > 0 && old_leader.engine.has_tested_before_hold()) return;
     // Both get to know from their caller how these have ended. As long as the old one has a record
     // of an array, the tasks of another one that wait in vain for its tasks become jobs one by one.
     for (const auto& [id, state] : watch_.ended()) {
@@ -695,7 +723,8 @@ class RandomRun {
     }
     old_leader.scheduler.take_decisions();
     Scheduler& after = new_leader.scheduler;
-    after.step(now, Configure{std::make_shared<const Configuration>(world_.configuration)});
+    const Configure configure{std::make_shared<const Configuration>(world_.configuration)};
+    after.step(now, configure);
     for (const NodeSpec& spec : world_.nodes) after.step(now, NodeUpdate{spec});
     const std::vector<JobFacts> jobs = stored_for(after);
     std::vector<NodePlan> plans;
@@ -704,8 +733,17 @@ class RandomRun {
     for (const JobFacts& job : jobs)
       std::ranges::copy(watch_.known_of(*job.request), std::back_inserter(known));
     after.restore_from_published(now, jobs, plans, known);
+    if (priority.type == PriorityType::kMultifactor) after.restore_usage(core().usage());
     for (const Event& wish : stored_.wishes(jobs)) after.step(now, wish);
     after.take_decisions();
+    // When the backfill passed last is not stored. So both make a pass now: the interval of the old
+    // one must be over, a job wait, and something have changed, here by the configuration.
+    if (world_.configuration.cluster.backfill.interval >= base::Duration{0}) {
+      for (Leader* each : {&old_leader, &new_leader}) each->scheduler.step(now, configure);
+      if (!old_leader.engine.backfill_is_due(now) || !new_leader.engine.backfill_is_due(now))
+        return;
+      ++looks_.backfills;
+    }
     ++looks_.successions;
     Succession succession{base::Prng{prng_.next()}, world_,        now, JobId{next_id_},
                           driver_.published(),      watch_.ended()};
@@ -786,7 +824,8 @@ std::int64_t from_environment(const char* name, std::int64_t otherwise) {
 
 // Runs of 100 events, each from a seed of its own: long enough for a world to fill up and change
 // its configuration a few times, short enough for a failure to be read.
-void run_many(SelectType select, bool told, std::uint64_t first_seed) {
+void run_many(SelectType select, bool told, std::uint64_t first_seed,
+              PriorityType priority = PriorityType::kBasic) {
   constexpr int kSteps = 100;
   const bool longer = std::getenv("KUBEGANG_LONG") != nullptr;
   const std::int64_t events =
@@ -797,21 +836,23 @@ void run_many(SelectType select, bool told, std::uint64_t first_seed) {
     const auto seed =
         only != 0 ? static_cast<std::uint64_t>(only) : first_seed + static_cast<std::uint64_t>(i);
     SCOPED_TRACE("KUBEGANG_SEED=" + std::to_string(seed));
-    if (!RandomRun{seed, select, told, looks}.run(kSteps) || only != 0) return;
+    if (!RandomRun{seed, select, told, looks, priority}.run(kSteps) || only != 0) return;
   }
   // A random test that never met a case proves nothing about it: these are the least numbers of
   // cases that must have come up.
   if (told || events < 30'000) return;
-  EXPECT_GT(looks.later, events);
+  if (priority == PriorityType::kBasic) {  // periods of priorities are always due
+    EXPECT_GT(looks.later, events);
+    EXPECT_GT(looks.leaders, events / 100);
+  }
   EXPECT_GT(looks.has_run, events / 10);
-  EXPECT_GT(looks.leaders, events / 100);
   EXPECT_GT(looks.mixtures, events / 1000);
   EXPECT_GT(looks.played, events / 10);
   EXPECT_GT(looks.successions, events / 200);
-  for (const std::size_t missing :
-       {event_index<NodeRemove>(), event_index<Wake>(), event_index<SliceEnd>(),
-        event_index<Pass>(), event_index<TimeLimitReached>()}) {
-    ++looks.events[missing];  // needs others, or a replay
+  EXPECT_GT(looks.backfills, events / 500);
+  for (const std::size_t missing : {event_index<Wake>(), event_index<SliceEnd>(),
+                                    event_index<Pass>(), event_index<TimeLimitReached>()}) {
+    ++looks.events[missing];  // needs a replay
   }
   for (std::size_t i = 0; i < looks.events.size(); ++i) {
     EXPECT_GT(looks.events[i], 0) << "no succession was told event " << i;
@@ -919,14 +960,14 @@ TEST(RandomEvents, RequestsDrawEveryField) {
 TEST(RandomEvents, SeedsThatFoundSomething) {
   Looks looks;
   for (const std::uint64_t seed :
-       {1'000'164U, 1'000'274U, 1'000'401U, 1'001'102U, 1'001'375U, 1'001'389U, 1'001'600U,
-        1'002'305U, 1'002'546U, 1'002'565U, 1'003'033U, 1'008'692U}) {
+       {1'000'164U, 1'000'274U, 1'000'401U, 1'001'102U, 1'001'375U, 1'001'389U, 1'001'407U,
+        1'001'600U, 1'002'305U, 1'002'546U, 1'002'565U, 1'003'033U, 1'008'692U}) {
     SCOPED_TRACE("KUBEGANG_SEED=" + std::to_string(seed));
     ASSERT_TRUE((RandomRun{seed, SelectType::kLinear, false, looks}.run(100)));
   }
   for (const std::uint64_t seed :
-       {2'000'126U, 2'000'343U, 2'000'499U, 2'000'589U, 2'000'609U, 2'001'368U, 2'001'997U,
-        2'002'319U, 2'002'353U, 2'002'673U, 2'003'932U}) {
+       {2'000'126U, 2'000'257U, 2'000'343U, 2'000'499U, 2'000'589U, 2'000'609U, 2'001'368U,
+        2'001'997U, 2'002'319U, 2'002'353U, 2'002'673U, 2'003'932U}) {
     SCOPED_TRACE("KUBEGANG_SEED=" + std::to_string(seed));
     ASSERT_TRUE((RandomRun{seed, SelectType::kConsTres, false, looks}.run(100)));
   }
@@ -935,12 +976,18 @@ TEST(RandomEvents, SeedsThatFoundSomething) {
 }
 
 // First seeds lie a million apart, and a test with KUBEGANG_LONG uses 10,000 seeds: a seed that is
-// printed belongs to one of the four tests.
+// printed belongs to one of the six tests.
 TEST(RandomEvents, Linear) {
   run_many(SelectType::kLinear, false, 1'000'000);
 }
 TEST(RandomEvents, ConsTres) {
   run_many(SelectType::kConsTres, false, 2'000'000);
+}
+TEST(RandomEvents, LinearMultifactor) {
+  run_many(SelectType::kLinear, false, 5'000'000, PriorityType::kMultifactor);
+}
+TEST(RandomEvents, ConsTresMultifactor) {
+  run_many(SelectType::kConsTres, false, 6'000'000, PriorityType::kMultifactor);
 }
 TEST(RandomEvents, LinearToldTiming) {
   run_many(SelectType::kLinear, true, 3'000'000);
