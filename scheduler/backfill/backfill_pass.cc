@@ -13,31 +13,6 @@
 namespace sched {
 namespace {
 
-// The nodes that have cores enough for the job by an instant that only gets later, marked in a
-// sweep.
-class Ripe {
- public:
-  // `room` may be null: then nothing is known.
-  explicit Ripe(OpenRoom* room) : room_{room} {}
-
-  // Returns false if fewer than `count` of the sweep's nodes are ripe by then.
-  bool suffice(NodeCalendar::Sweep& sweep, int count, std::optional<base::Instant> until) {
-    if (room_ == nullptr) return true;
-    for (; sweep.marked_count() < count; ++next_) {
-      const OpenRoom::Node* const node = room_->node(next_);
-      if (node == nullptr || (until && room_->at(*node) > *until)) return false;
-      sweep.mark(node->rank);
-    }
-    return true;
-  }
-  // The books have changed.
-  void forget() { room_ = nullptr; }
-
- private:
-  OpenRoom* room_;
-  std::size_t next_ = 0;
-};
-
 // Slurm's plan is in whole seconds (0.3).
 base::Instant whole_seconds(base::Instant at) {
   return std::chrono::floor<std::chrono::seconds>(at);
@@ -114,7 +89,6 @@ bool BackfillPass::fetch() {
   int left = std::max({1, cluster_.parameters().backfill.max_job_test - plan.tried,
                        static_cast<int>(plan.passed.size())});
   const std::size_t before = plan.records.size();
-  plan.startable.reset();
   plan.has_all = true;
   admission_.queue().walk([&](const QueueRecord& record) {
     if (plan.passed.contains({record.job, record.partition})) return true;
@@ -125,6 +99,8 @@ bool BackfillPass::fetch() {
     if (counts) --left;
     return true;
   });
+  plan.may_start = plan.records.size();
+  plan.starts_on.reset();
   return plan.records.size() > before;
 }
 
@@ -146,7 +122,6 @@ bool BackfillPass::step(base::Instant now, int records) {
   }
   if (plan.version != books_.version()) {
     plan.complete = plan.complete && plan.next == 0;
-    plan.startable.reset();
     plan.records.resize(plan.next);
     plan.has_all = false;
   }
@@ -377,50 +352,39 @@ Lookahead::Answer BackfillPass::ask(const Try& tried, const NodeSet& nodes,
 }
 
 // Returns true if a record from the next one on may start now. Promises only become more in a pass,
-// so a kind of job that cannot start is not asked about again before another job has started.
+// so of the last records those that cannot start are not asked about again before another job has
+// started.
 bool BackfillPass::may_start_more(base::Instant now) {
   if (!may_end_early()) return true;
-  if (!plan_->startable) plan_->startable = list_startable(now);
-  return plan_->startable->any_from(plan_->next,
-                                    [&](Startable::Kind& kind) { return can_start(kind, now); });
-}
-
-// Returns the records that are still to come, as try_record() would try them.
-Startable BackfillPass::list_startable(base::Instant now) const {
-  Startable startable;
-  for (std::size_t i = plan_->records.size(); i-- > plan_->next;) {
-    const Record& record = plan_->records[i];
-    Job* const job = books_.find(record.job);
-    if (job == nullptr || !job->pending() || job->held || job->startable() == 0) continue;
-    if (held_back(*job, record.partition)) continue;
-    Try tried{.job = *job, .partition = record.partition};
-    set_limits(tried, now);
-    // The pass must come to special jobs.
-    startable.add(i,
-                  {.job = job,
-                   .partition = record.partition,
-                   .special = is_special(*job, record.partition, now)},
-                  tried.limit);
-  }
-  return startable;
-}
-
-// Returns true if a job of this kind could start if those before it were promised nothing more.
-bool BackfillPass::can_start(Startable::Kind& kind, base::Instant now) {
-  if (kind.special) return true;
   Plan& plan = *plan_;
-  const base::Duration limit = kind.limit_min();
+  for (; plan.may_start > plan.next; --plan.may_start, plan.starts_on.reset()) {
+    if (can_start(plan.records[plan.may_start - 1], now)) return true;
+  }
+  return false;
+}
+
+// Returns true if the record could start if those before it were promised nothing more. The nodes
+// where it can are noted, so that the selector is asked again only when they were promised.
+bool BackfillPass::can_start(const Record& record, base::Instant now) {
+  Plan& plan = *plan_;
+  Job* const job = books_.find(record.job);
+  if (job == nullptr || !job->pending() || job->held || job->startable() == 0) return false;
+  if (held_back(*job, record.partition)) return false;
+  // The pass must come to special jobs.
+  if (is_special(*job, record.partition, now)) return true;
+  Try tried{.job = *job, .partition = record.partition};
+  set_limits(tried, now);
+  tried.now_only = true;
   // Both ends included, as in a sweep.
-  const base::Instant end = plan.now + limit + base::Duration{1};
-  const Try tried{.job = *kind.job, .partition = kind.partition, .limit = limit, .now_only = true};
-  if (kind.nodes && !plan.calendar.kept_from(who(tried), *kind.nodes, plan.now, end)) return true;
+  const base::Instant end = plan.now + tried.limit + base::Duration{1};
+  if (plan.starts_on && !plan.calendar.kept_from(who(tried), *plan.starts_on, plan.now, end)) {
+    return true;
+  }
   begin_sweep(tried, now);
   const NodeSet& nodes = plan.sweep.at(plan.now);
-  if (plan.sweep.count() < node_counts(cluster_, *tried.job.request, tried.partition).min) {
-    return false;
-  }
+  if (plan.sweep.count() < node_counts(cluster_, *job->request, record.partition).min) return false;
   Lookahead::Answer answer = ask(tried, nodes, {});
-  kind.nodes = std::move(answer.nodes);
+  plan.starts_on = std::move(answer.nodes);
   return answer.kind == Lookahead::Answer::Kind::kStarts;
 }
 
@@ -481,7 +445,18 @@ bool BackfillPass::place(const Try& tried, base::Instant now) {
   const int nodes_min = node_counts(cluster_, request, tried.partition).min;
   begin_sweep(tried, now);
   NodeCalendar::Sweep& sweep = plan.sweep;
-  Ripe ripe{lookahead_.room(tried.job, tried.partition)};
+  // Marks the nodes that have cores enough for the job by then in the sweep; false: they are too
+  // few.
+  OpenRoom* room = lookahead_.room(tried.job, tried.partition);
+  auto are_ripe = [&, next = std::size_t{0}](std::optional<base::Instant> by) mutable {
+    if (room == nullptr) return true;
+    for (; sweep.marked_count() < nodes_min; ++next) {
+      const OpenRoom::Node* const node = room->node(next);
+      if (node == nullptr || (by && room->at(*node) > *by)) return false;
+      sweep.mark(node->rank);
+    }
+    return true;
+  };
   bool counted = !cluster_.parameters().quirks.tests_count_with_nodes;
   std::optional<base::Instant> from = plan.now;
   while ((from = with_licenses(tried, from)) && *from < plan.end) {
@@ -496,7 +471,7 @@ bool BackfillPass::place(const Try& tried, base::Instant now) {
       continue;
     }
     if (!std::exchange(counted, true)) ++plan.tried;
-    if (!ripe.suffice(sweep, nodes_min, until)) {
+    if (!are_ripe(until)) {
       from = later;
       continue;
     }
@@ -515,7 +490,7 @@ bool BackfillPass::place(const Try& tried, base::Instant now) {
     if (start <= plan.now) {
       const Started started = start_now(tried, nodes, now);
       if (started == Started::kYes || started == Started::kSkipped) return goes_on();
-      ripe.forget();
+      room = nullptr;  // the books have changed
       later.reset();
       if (tried.job.claim) start = std::max(start, plan.calendar.victims_end(tried.job));
     }
@@ -570,7 +545,8 @@ BackfillPass::Started BackfillPass::start_now(const Try& tried, const NodeSet& n
     lookahead_.started(started);
     ++plan_->started;
     ++starts_;
-    plan_->startable.reset();
+    plan_->may_start = plan_->records.size();
+    plan_->starts_on.reset();
     plan_->version = books_.version();
     plan_->has_claims = false;
     return Started::kYes;

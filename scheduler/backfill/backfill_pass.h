@@ -20,8 +20,8 @@
 //   * Anything else: a job ends, is held or becomes ready. The promises can be kept, though the
 //     next pass may promise something earlier.
 //
-// Simulations do not read plans. Then a pass ends as soon as no record behind can start now
-// (`Startable`): all that is left of it would be promises. It starts the same jobs. Promises that
+// Simulations do not read plans. Then a pass ends as soon as no record behind can start
+// now: all that is left of it would be promises. It starts the same jobs. Promises that
 // are not made do not say when the next pass is due, either: until something changes, they could
 // only be made again.
 //
@@ -43,7 +43,6 @@
 #include "scheduler/backfill/lookahead.h"
 #include "scheduler/backfill/node_calendar.h"
 #include "scheduler/backfill/open_room.h"
-#include "scheduler/backfill/startable.h"
 #include "scheduler/jobs/job_books.h"
 #include "scheduler/limits/time_limits.h"
 #include "scheduler/pass/availability.h"
@@ -114,7 +113,10 @@ class BackfillPass {
     std::size_t next = 0;
     bool has_all = false;                               // the queue has no other records
     std::set<std::pair<JobId, PartitionIndex>> passed;  // those that it has come to
-    std::optional<Startable> startable;  // of the records; made when it is first asked for
+    // Where plans are not reported: records from here on cannot start now; and the nodes on which
+    // the one before can.
+    std::size_t may_start = 0;
+    std::optional<NodeSet> starts_on;
     int started = 0;
     int tried = 0;  // records for which nodes were looked for
     std::map<PartitionIndex, int> tried_in, promised_in;
@@ -153,8 +155,7 @@ class BackfillPass {
   bool is_special(const Job& job, PartitionIndex partition, base::Instant now) const;
   Lookahead::Answer ask(const Try& tried, const NodeSet& nodes, std::optional<base::Instant> until);
   bool may_start_more(base::Instant now);
-  Startable list_startable(base::Instant now) const;
-  bool can_start(Startable::Kind& kind, base::Instant now);
+  bool can_start(const Record& record, base::Instant now);
   bool count_try(const Job& job, PartitionIndex partition);
   bool held_back(const Job& job, PartitionIndex partition) const;
   bool plans_licenses_of(const Job& job) const;

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "base/prng.h"
-#include "scheduler/backfill/startable.h"
 #include "scheduler/gang/own_turns.h"
 #include "scheduler/place/placement.h"
 #include "scheduler/place/sharing.h"
