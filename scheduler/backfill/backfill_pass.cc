@@ -425,7 +425,7 @@ std::optional<base::Instant> BackfillPass::with_licenses(const Try& tried,
 // 1. With bf_licenses go on to an instant from which on they are free for as long as its limit.
 //    Take the nodes that are free of promises if it starts at `from`. If they are too few, go on to
 //    the next instant at which nodes come free of promises (`later`).
-// 2. If too few of them have the cores by then (Ripe), go on likewise; the selector need not be
+// 2. If too few of them have the cores by then, go on likewise; the selector need not be
 //    asked.
 // 3. Ask the lookahead when the job can start on these nodes.
 // 4. If that is now, start it (or tell its victims to end).
@@ -445,8 +445,7 @@ bool BackfillPass::place(const Try& tried, base::Instant now) {
   const int nodes_min = node_counts(cluster_, request, tried.partition).min;
   begin_sweep(tried, now);
   NodeCalendar::Sweep& sweep = plan.sweep;
-  // Marks the nodes that have cores enough for the job by then in the sweep; false: they are too
-  // few.
+  // Marks the nodes in the sweep that are ripe by then; false: they are too few.
   OpenRoom* room = lookahead_.room(tried.job, tried.partition);
   auto are_ripe = [&, next = std::size_t{0}](std::optional<base::Instant> by) mutable {
     if (room == nullptr) return true;

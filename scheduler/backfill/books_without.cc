@@ -13,14 +13,27 @@ namespace sched {
 // if that is due.
 Chooser& BooksWithout::first(std::size_t count, const Victims* victims) {
   if (is_on_nodes_) release();
-  take_away(count, victims);
-  if (ends_.counts_cores()) return books_.selector();
+  if (ends_.counts_cores()) {
+    take_away(count, victims);
+    return books_.selector();
+  }
   if (count == 0 && victims == nullptr) {
     release();
     return books_.selector();
   }
-  copy_ = trial_->copy();
-  return copy_ != nullptr ? *copy_ : books_.selector();
+  const auto known = copies_.find(count);
+  if (victims == nullptr && known != copies_.end()) return *known->second;
+  take_away(count, victims);
+  std::unique_ptr<Chooser> copy = trial_->copy();
+  if (copy == nullptr) return books_.selector();
+  // A copy has some hundred bytes for each node. At least one is kept, however many nodes there
+  // are.
+  constexpr int kNodesMax = 50'000;  // in all of them
+  const auto copies_max = static_cast<std::size_t>(1 + kNodesMax / (cluster_.node_count() + 1));
+  if (copies_.size() >= copies_max) copies_.clear();
+  std::unique_ptr<Chooser>& kept = victims != nullptr ? victims_copy_ : copies_[count];
+  kept = std::move(copy);
+  return *kept;
 }
 
 // In the order of the job table; a job may be on several of the nodes.
@@ -47,6 +60,10 @@ void BooksWithout::release() {
   is_on_nodes_ = false;
   gone_victims_ = nullptr;
   gone_ = 0;
+}
+
+void BooksWithout::forget_copies() {
+  copies_.clear();
 }
 
 // Brings the trial to the state in which the victims and the first `count` ends are gone. While it

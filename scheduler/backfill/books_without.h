@@ -3,14 +3,16 @@
 //
 // Where no two jobs share a core they are a trial of the selector, which stays as the last question
 // left it: the next one takes more jobs away, or puts the last ones back. Where jobs are stacked
-// rows must be packed for each question, which is done in a copy of the trial.
+// rows must be packed for each question, which is done in a copy of the trial; the copy without
+// victims is kept for the next question that comes to as many ends.
 //
 // Threads: none. Cost: first() Trial::remove() or put_back() for the jobs between the last question
-// and this one; where jobs are stacked Trial::copy() besides. on()
+// and this one; where jobs are stacked Trial::copy() besides, unless it is kept. on()
 // Trial::remove() for each job that is gone.
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <memory>
 
 #include "base/time.h"
@@ -39,6 +41,8 @@ class BooksWithout {
   Chooser& on(const NodeSet& nodes, base::Instant at);
   // Makes the selector's books the real ones again.
   void release();
+  // Drops the copies: the books are about to change, or have changed.
+  void forget_copies();
 
  private:
   void take_away(std::size_t count, const Victims* victims);
@@ -50,7 +54,9 @@ class BooksWithout {
   const Victims* gone_victims_ = nullptr;  // these are taken away in the trial …
   std::size_t gone_ = 0;                   // … and the number of ends; …
   bool is_on_nodes_ = false;               // … or the jobs of on()
-  std::unique_ptr<Chooser> copy_;          // of the last question, where jobs are stacked
+  // Where jobs are stacked: by the number of ends, and of the last question with victims.
+  std::map<std::size_t, std::unique_ptr<Chooser>> copies_;
+  std::unique_ptr<Chooser> victims_copy_;
 };
 
 }  // namespace sched

@@ -37,6 +37,7 @@ void Lookahead::begin(base::Instant now) {
 void Lookahead::started(const Job& job) {
   victims_.forget();
   rooms_.clear();
+  // Copies are kept only where cores cannot be counted, and there the ends are read again.
   if (!ends_.add(job)) changed();
 }
 
@@ -44,6 +45,7 @@ void Lookahead::changed() {
   ends_.forget();
   victims_.forget();
   rooms_.clear();
+  books_without_.forget_copies();
 }
 
 // First as if the job shared its nodes with no other, and if it cannot start at once, as it may
@@ -165,16 +167,41 @@ Lookahead::Answer Lookahead::after_now(Search& search) {
   return after_ends(search, from);
 }
 
-// Asks after one end after the other, from `from` on, of those that matter. Ends after
-// Question::until are of no use.
+// Asks after the ends from `from` on that matter: after the first, then after twice as many each
+// time. When the job fits, the first number that is enough is found by halving: a job that fits
+// with some jobs gone is taken to fit with more of them gone. Slurm asks after one batch after the
+// other. Ends after Question::until are of no use.
 Lookahead::Answer Lookahead::after_ends(const Search& search, std::size_t from) {
+  const bool by_one = cluster_.parameters().quirks.ends_come_in_batches;
   const std::optional<base::Instant> until = search.question.until;
   EndBatches ends{cluster_, ends_, *search.nodes, search.victims, from};
-  while (const std::optional<std::size_t> gone = ends.next()) {
-    if (until && ends_.all()[*gone - 1].at > *until) return {.kind = Kind::kLater};
-    if (auto answer = ask(search, {.gone = *gone}, ends_.after(*gone))) return *std::move(answer);
+  std::vector<std::size_t> gone;  // with each end that matters
+  bool is_cut = false;
+  const auto ask_at = [&](std::size_t count) {
+    return ask(search, {.gone = gone[count - 1]}, ends_.after(gone[count - 1]));
+  };
+  std::size_t too_few = 0, enough = 0;
+  std::optional<Answer> found;
+  while (!found) {
+    too_few = enough;
+    const std::size_t wanted = by_one ? too_few + 1 : std::max<std::size_t>(1, 2 * too_few);
+    while (gone.size() < wanted && !is_cut) {
+      const std::optional<std::size_t> next = ends.next();
+      if (!next) break;
+      is_cut = until && ends_.all()[*next - 1].at > *until;
+      if (!is_cut) gone.push_back(*next);
+    }
+    enough = std::min(wanted, gone.size());
+    if (enough == too_few) return {.kind = is_cut ? Kind::kLater : Kind::kNever};
+    found = ask_at(enough);
   }
-  return {};
+  while (too_few + 1 < enough) {
+    const std::size_t middle = too_few + (enough - too_few) / 2;
+    auto answer = ask_at(middle);
+    (answer ? enough : too_few) = middle;
+    if (answer) found = std::move(answer);
+  }
+  return *std::move(found);
 }
 
 // --- the selector ---
