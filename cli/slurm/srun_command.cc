@@ -165,8 +165,7 @@ base::Result<bool> read_own(std::span<const std::string> words, std::size_t& i, 
 base::Result<Srun> read_arguments(std::span<const std::string> words, slurm::Now now) {
   Srun read;
   if (const char* id = std::getenv("SLURM_JOB_ID")) read.job_id = id;
-  const bool has_job = !read.job_id.empty();
-  if (!has_job) read.variables = words_of_variables(kInputVariables);
+  std::vector<std::string> others;
   slurm::SbatchReader checked{now};
   std::size_t i = 0;
   for (; i < words.size(); ++i) {
@@ -184,10 +183,12 @@ base::Result<Srun> read_arguments(std::span<const std::string> words, slurm::Now
     if (*of_pod) continue;
     const std::size_t first = i;
     if (const base::Status status = checked.add_option(words, i); !status) return status.error();
-    for (std::size_t at = first; at <= i; ++at) {
-      (has_job ? read.of_step : read.of_job).push_back(words[at]);
-    }
+    for (std::size_t at = first; at <= i; ++at) others.push_back(words[at]);
   }
+  // --jobid may stand behind them.
+  std::vector<std::string>& theirs = read.job_id.empty() ? read.of_job : read.of_step;
+  theirs.insert(theirs.end(), others.begin(), others.end());
+  if (read.job_id.empty()) read.variables = words_of_variables(kInputVariables);
   if (i < words.size() && words[i] == "--") ++i;
   if (i >= words.size()) return base::Error{slurm::kEndsWithOne, "No command given to execute."};
   read.of_step.emplace_back("--");
