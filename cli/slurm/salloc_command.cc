@@ -53,6 +53,7 @@ struct Salloc {
   SubmitArguments job;
   std::vector<std::string> command;
   bool is_quiet = false;
+  bool keeps_job = false;            // --no-shell
   std::optional<int> kill_signal{};  // -K: to the command when the job has ended
   std::string question;              // --help or such
 };
@@ -91,6 +92,10 @@ base::Result<Salloc> read_arguments(std::span<const std::string> words, slurm::N
     }
     if (word == "-Q" || word == "--quiet") {
       read.is_quiet = true;
+      continue;
+    }
+    if (word == "--no-shell") {
+      read.keeps_job = true;
       continue;
     }
     const auto is_kill_option = read_kill_option(word, read);
@@ -157,6 +162,8 @@ class Allocation {
   // Returns the exit code of salloc.
   int run() {
     inform("Granted job allocation " + id_);
+    // SOURCE: recorded (session salloc_kept): a command has no effect.
+    if (read_.keeps_job) return kExitOk;
     output_.out.flush();
     pid_ = ::fork();
     if (pid_ == 0) become(held_, read_.command);

@@ -501,33 +501,52 @@ TEST_F(SlurmCommands, TheSignalKillEndsAJob) {
   EXPECT_EQ(canceled, (std::set<std::int64_t>{41, 42, 44}));
 }
 
-// salloc has its job and runs its command; only the end of the job needs the right.
-TEST_F(SlurmCommands, SallocNamesTheRightToEnterPods) {
-  ClosedPods pods;
-  upgrader_ = &pods;
-  // While a command sleeps, its job gets a number and a pod.
+// While a command sleeps, its job gets the number 51 and a pod.
+class SallocInPodsThatAreClosed : public SlurmCommands {
+ protected:
+  SallocInPodsThatAreClosed() {
+    upgrader_ = &pods_;
+    session_sleeper_ = &starts_;
+  }
+  kube::Job job() { return client_.list<kube::Job>()->items.at(0); }
+
+ private:
   struct Starts final : kube::Sleeper {
-    explicit Starts(std::function<void()> start) : start_{std::move(start)} {}
+    explicit Starts(SallocInPodsThatAreClosed& test) : test_{test} {}
     base::Status sleep(base::Duration, std::stop_token) override {
-      start_();
+      test_.start();
       return {};
     }
-    const std::function<void()> start_;
-  } starts{[this] {
-    kube::Job job = client_.list<kube::Job>()->items.at(0);
+    SallocInPodsThatAreClosed& test_;
+  };
+  void start() {
+    kube::Job job = this->job();
     if (job.status.job_id) return;
     job.status.state = kube::JobState::kRunning;
     job.status.job_id = 51;
     job.status.starts = 1;
     EXPECT_TRUE(client_.update_status(job).ok());
     add_first_pod(job.metadata.name);
-  }};
-  session_sleeper_ = &starts;
+  }
+
+  ClosedPods pods_;
+  Starts starts_{*this};
+};
+
+TEST_F(SallocInPodsThatAreClosed, WithoutAShellTheJobIsKept) {
+  const Ran ran = slurm("salloc", {"--no-shell", "-N1", "false"});
+  EXPECT_EQ(ran.code, kExitOk);
+  EXPECT_EQ(ran.err, "salloc: Granted job allocation 51\n");
+  EXPECT_FALSE(job().spec.control.cancel);
+}
+
+// salloc has its job and runs its command; only the end of the job needs the right.
+TEST_F(SallocInPodsThatAreClosed, TheRightIsNamed) {
   const Ran ran = slurm("salloc", {"-N1", "true"});
   EXPECT_EQ(ran.code, kExitOk) << "the command's";
   EXPECT_THAT(ran.err, HasSubstr("salloc: error: the job is canceled: pod team-b/"));
   EXPECT_THAT(ran.err, HasSubstr(kMissingRight));
-  EXPECT_EQ(client_.list<kube::Job>()->items.at(0).spec.control.cancel, true);
+  EXPECT_EQ(job().spec.control.cancel, true);
 }
 
 TEST_F(SlurmCommands, UpdateDevicesOfAJobThatWaits) {
