@@ -1,0 +1,4 @@
+# Backslashes in option lines: people continue them as a shell's, or quote.
+t() { rm -f o; printf '#!/bin/bash\n%s\necho "$SLURM_JOB_NAME $SLURM_NTASKS ${SLURM_CPUS_PER_TASK:-none}"\n' "$1" > s; timeout 30 sbatch -W -o o s > /dev/null; echo "$1: $?"; [ -e o ] && cat o; }
+t '#SBATCH -n2 \'; t '#SBATCH \'; t '#SBATCH -n2 \ -c2'; t '#SBATCH -J a\"b'; t '#SBATCH -J "a\"b"'; t '#SBATCH -J a\\b'; t '#SBATCH -J \a'; t '#SBATCH -J a\ b'; t '#SBATCH -n2 ""'; t '#SBATCH -J "a'; t "#SBATCH -J 'a\\'b'"; t '#SBATCH -J a\'; t '#SBATCH : -n2'; t '#SBATCH -n2 : -c2'; t '#SBATCH -n2 x -c2'; t '#SBATCH "" -n2'; t '#SBATCH -n2\'; t '#SBATCH -n2 \#x'
+t '#SBATCH -n2;'; t '#SBATCH -n 2,'; t '#SBATCH -n2 -- -c2'; t '#SBATCH -J$USER'; t '#SBATCH -J ""'; t '#SBATCH --job-name ='; t '#SBATCH --job-name = x'; t '#SBATCH –n2'
