@@ -79,7 +79,8 @@ class PartReader {
     term.job = *job;
     if (plus == std::string_view::npos) return {};
     if (term.kind != DependencyKind::kAfter) return wrong("a delay (+) goes with after alone");
-    const auto minutes = parse_integer(what_, word.substr(plus + 1), {.min = 0});
+    // SOURCE: recorded: 0 is refused.
+    const auto minutes = parse_integer(what_, word.substr(plus + 1), {.min = 1});
     if (!minutes) return wrong(in_quotes(word) + " is not a job and minutes, like 12+5");
     term.delay = std::chrono::minutes{*minutes};
     return {};

@@ -40,6 +40,7 @@ TEST(Dependency, SaysWhatIsWrong) {
   says("nonsense:1", "no kind of dependency \"nonsense\"");
   says("after:xyz", "\"xyz\" is not the number of a job");
   says("after:3+x", "\"3+x\" is not a job and minutes");
+  says("after:3+0", "\"3+0\" is not a job and minutes");
   says("afterok:3+5", "with after alone");
   says("singleton:3", "names no job");
   says("afterok:3_x", "is not the number of a job");
