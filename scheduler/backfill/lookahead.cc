@@ -14,6 +14,7 @@ using Kind = Lookahead::Answer::Kind;
 // The most times that nodes without room for the job's pods are left out; after that the job counts
 // as one that does not fit, rather than let a cluster of full nodes hold up the pass.
 constexpr int kRoomRoundsMax = 16;
+constexpr std::size_t kAllNodes = std::numeric_limits<std::size_t>::max();
 
 }  // namespace
 
@@ -206,16 +207,19 @@ Lookahead::Answer Lookahead::after_ends(const Search& search, std::size_t from) 
 
 // --- the selector ---
 
-// Asks if the job fits with as many ends gone; then it starts at `start`. Where cores are counted,
-// the nodes that are ripe then are asked about. Of very many nodes that ripen together the first
-// ones are asked about at first: to take away all the jobs that end at one instant would hold up
-// everything else.
+// Asks if the job fits with as many ends gone; then it starts at `start`. The nodes that are ripe
+// then are asked about: the job has room on no others. Where cores are counted, of very many nodes
+// that ripen together the first ones are asked about at first: to take away all the jobs that end
+// at one instant would hold up everything else.
 std::optional<Lookahead::Answer> Lookahead::ask(const Search& search,
                                                 const OpenRoom::Enough& enough,
                                                 base::Instant start) {
   const NodeSet& nodes = *search.nodes;
   if (enough.count == 0 || !search.room->counts_all()) {
-    return ask_selector(search, books_without_.first(enough.gone, search.victims), nodes, start);
+    Chooser& books = books_without_.first(enough.gone, search.victims);
+    if (search.room == nullptr) return ask_selector(search, books, nodes, start);
+    return ask_selector(search, books, search.room->ripe(nodes, kAllNodes, start, enough.gone),
+                        start);
   }
   const auto ask_ripe = [&](std::size_t count) {
     const NodeSet ripe = search.room->ripe(nodes, count, start);
@@ -226,7 +230,7 @@ std::optional<Lookahead::Answer> Lookahead::ask(const Search& search,
   if (more != nullptr && search.room->at(*more) <= start) {
     if (auto answer = ask_ripe(some)) return answer;
   }
-  return ask_ripe(std::numeric_limits<std::size_t>::max());
+  return ask_ripe(kAllNodes);
 }
 
 // Asks if the job fits on these nodes with these books. Nodes that cannot take its pods are left

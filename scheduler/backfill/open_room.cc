@@ -133,10 +133,11 @@ std::optional<OpenRoom::Enough> OpenRoom::first_enough(const NodeSet& nodes, con
   return enough;
 }
 
-NodeSet OpenRoom::ripe(const NodeSet& nodes, std::size_t count, base::Instant by) {
+NodeSet OpenRoom::ripe(const NodeSet& nodes, std::size_t count, base::Instant by,
+                       std::size_t most) {
   NodeSet ripe = cluster_.no_nodes();
   for (std::size_t i = 0; i < count; ++i) {
-    const Node* const next = node(i);
+    const Node* const next = node(i, most);
     if (next == nullptr || at(*next) > by) break;
     if (nodes.test(next->rank)) ripe.set(next->rank);
   }

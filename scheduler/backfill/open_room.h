@@ -71,8 +71,10 @@ class OpenRoom {
   // `most`. With fewer the job does not fit. REQUIRES: needs.each is what this was made for; the
   // ends are read, if `most` is not 0.
   std::optional<Enough> first_enough(const NodeSet& nodes, const Needs& needs, std::size_t most);
-  // Returns those of the nodes that are ripe by then, and among the first `count`.
-  NodeSet ripe(const NodeSet& nodes, std::size_t count, base::Instant by);
+  // Returns those of the nodes that are ripe by then with `most` ends gone or fewer, and among the
+  // first `count`.
+  NodeSet ripe(const NodeSet& nodes, std::size_t count, base::Instant by,
+               std::size_t most = SIZE_MAX);
   // Returns true if the room of the partition changes when this job is stopped, or must end.
   static bool counts(PartitionIndex partition, const NodeNeeds& needs, const Job& job,
                      bool must_end) {

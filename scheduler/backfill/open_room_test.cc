@@ -27,7 +27,15 @@ TEST(OpenRoom, NodesRipenInTheOrderOfTheEnds) {
   world.running(8, "a", 60);
   world.running(9, "c", 30);
   OpenRoom room{world.cluster, world.books, world.ends_at(1), {.cores = 4}, std::nullopt};
+  const auto ripe = [&](std::size_t count, int seconds, std::size_t most) {
+    return room.ripe(world.set_of("abc"), count, base::Instant{std::chrono::seconds{seconds}},
+                     most);
+  };
+  EXPECT_EQ(ripe(4, 60, 0), world.set_of("b"));
   EXPECT_EQ(order_of(room, world), "b1 d1 c30 a60 ");
+  EXPECT_EQ(ripe(4, 60, 1), world.set_of("bc")) << "a ripens with the second end";
+  EXPECT_EQ(ripe(4, 59, 2), world.set_of("bc"));
+  EXPECT_EQ(ripe(3, 60, 2), world.set_of("bc")) << "d is one of three";
 }
 
 // Node a has a free core and gets two more at 30 and one at 60.
