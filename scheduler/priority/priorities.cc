@@ -158,7 +158,7 @@ bool Priorities::end_period(base::Instant now) {
   }
   fair_share_.after_charging();
   begin(now);
-  terms_.assign(cluster_.accounts().all().size(), std::nullopt);
+  forget_terms();
   bool changed = false;
   if (!cluster_.parameters().priority.calculate_running) return changed;
   // CALCULATE_RUNNING keeps priorities of running jobs up to date, which PRIORITY preemption
@@ -198,6 +198,11 @@ void Priorities::restore_usage(const UsageState& state, const std::vector<EndedJ
     job.factors.charged = each.charged;
     usage_.charge(job, each.run);
   }
+  forget_terms();
+}
+
+void Priorities::forget_terms() {
+  terms_.assign(cluster_.accounts().all().size(), std::nullopt);
 }
 
 // Returns the table that `sshare` shows. Under the fair tree the effective usage is the part of the

@@ -88,6 +88,7 @@ class Priorities {
   base::Instant waits_since(const Job& job) const;
   std::int64_t fair_share_of(const Job& job);
   std::int64_t term_of(const Job& job);
+  void forget_terms();
 
   const Cluster& cluster_;
   JobBooks& books_;
@@ -97,8 +98,8 @@ class Priorities {
   bool keeps_ends_ = false;
   std::vector<JobCharged> charged_ends_;
   FairShare fair_share_;
-  // The terms of fair share since the end of the period, by AssociationIndex, as far as they have
-  // been asked for.
+  // The terms of fair share since the end of the period, or since usage was restored, by
+  // AssociationIndex, as far as they have been asked for.
   std::vector<std::optional<std::int64_t>> terms_;
   PriorityTotals totals_;
   std::uint64_t totals_version_ = 0;

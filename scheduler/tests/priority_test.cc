@@ -363,6 +363,20 @@ TEST_F(PriorityTest, ANewLeaderOnlyIncreasesThem) {
   }
 }
 
+// A priority that has been worked out before usage is restored comes out again with that usage.
+TEST_F(PriorityTest, UsageThatIsRestoredCountsForJobsThatAreThere) {
+  c_.cluster.priority.weight_fair_share = 1000;
+  JobRequest request = of("bob", 1, 3);
+  driver().step(at(0), Submit{request});
+  request.nice = 1;
+  driver().step(at(0), Update{request});
+  const std::uint32_t before = priority(1);
+  UsageState used{.as_of = at(0)};
+  used.users.push_back({.account = "b", .user = "bob", .used = {.billed = 1'000'000}});
+  driver().scheduler().restore_usage(used);
+  EXPECT_LT(priority(1), before);
+}
+
 // From the saved usage and the jobs that ended after it the next scheduler counts the same,
 // whether a job's end came before the state was saved or after.
 TEST_F(PriorityTest, AJobThatEndedAfterUsageWasSavedIsChargedForTheRest) {
