@@ -99,8 +99,7 @@ bool BackfillPass::fetch() {
     if (counts) --left;
     return true;
   });
-  plan.may_start = plan.records.size();
-  plan.starts_on.reset();
+  plan.ask_all_again();
   return plan.records.size() > before;
 }
 
@@ -425,8 +424,7 @@ std::optional<base::Instant> BackfillPass::with_licenses(const Try& tried,
 // 1. With bf_licenses go on to an instant from which on they are free for as long as its limit.
 //    Take the nodes that are free of promises if it starts at `from`. If they are too few, go on to
 //    the next instant at which nodes come free of promises (`later`).
-// 2. If too few of them have the cores by then, go on likewise; the selector need not be
-//    asked.
+// 2. If too few of them have the cores by then, go on likewise; the selector need not be asked.
 // 3. Ask the lookahead when the job can start on these nodes.
 // 4. If that is now, start it (or tell its victims to end).
 // 5. If it is after `later`, begin again there: more nodes may allow an earlier start than waiting
@@ -544,8 +542,7 @@ BackfillPass::Started BackfillPass::start_now(const Try& tried, const NodeSet& n
     lookahead_.started(started);
     ++plan_->started;
     ++starts_;
-    plan_->may_start = plan_->records.size();
-    plan_->starts_on.reset();
+    plan_->ask_all_again();
     plan_->version = books_.version();
     plan_->has_claims = false;
     return Started::kYes;

@@ -117,6 +117,11 @@ class BackfillPass {
     // the one before can.
     std::size_t may_start = 0;
     std::optional<NodeSet> starts_on;
+    // Each record may start again.
+    void ask_all_again() {
+      may_start = records.size();
+      starts_on.reset();
+    }
     int started = 0;
     int tried = 0;  // records for which nodes were looked for
     std::map<PartitionIndex, int> tried_in, promised_in;

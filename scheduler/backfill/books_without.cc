@@ -64,6 +64,7 @@ void BooksWithout::release() {
 
 void BooksWithout::forget_copies() {
   copies_.clear();
+  victims_copy_.reset();
 }
 
 // Brings the trial to the state in which the victims and the first `count` ends are gone. While it
